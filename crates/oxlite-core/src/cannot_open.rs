@@ -1,0 +1,114 @@
+//! Why a database file could not be opened: SQLite says only "unable to open database file".
+//!
+//! The file is examined by `stat` and `access`, never opened: closing a second descriptor of a live
+//! database would drop this process's POSIX locks on it.
+
+use std::ffi::CStr;
+use std::fs;
+use std::path::Path;
+
+/// The reason, as words to append to SQLite's message; empty if none can be seen.
+pub(crate) fn reason(name: &CStr, uri: bool) -> String {
+    let Some(path) = path_of(name, uri) else {
+        return String::new();
+    };
+    let shown = path.display();
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => format!(": '{shown}' is a directory"),
+        Ok(_) if !may(&path, Wish::Read) => {
+            format!(": no permission to read '{shown}'")
+        }
+        Ok(_) => format!(": '{shown}'"),
+        Err(_) => reason_of_parent(&path),
+    }
+}
+
+fn reason_of_parent(path: &Path) -> String {
+    let shown = path.display();
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match fs::metadata(parent) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!(": the directory '{}' does not exist", parent.display())
+        }
+        Err(error) => format!(": '{}': {error}", parent.display()),
+        Ok(metadata) if !metadata.is_dir() => {
+            format!(": '{}' is not a directory", parent.display())
+        }
+        Ok(_) if !may(parent, Wish::Write) => format!(
+            ": '{shown}' does not exist and there is no permission to create it in '{}'",
+            parent.display()
+        ),
+        Ok(_) => format!(": '{shown}'"),
+    }
+}
+
+enum Wish {
+    Read,
+    Write,
+}
+
+#[cfg(unix)]
+fn may(path: &Path, wish: Wish) -> bool {
+    use rustix::fs::{Access, access};
+    let mode = match wish {
+        Wish::Read => Access::READ_OK,
+        Wish::Write => Access::WRITE_OK | Access::EXEC_OK,
+    };
+    access(path, mode).is_ok()
+}
+
+#[cfg(not(unix))]
+fn may(path: &Path, wish: Wish) -> bool {
+    match wish {
+        Wish::Read => true,
+        Wish::Write => fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly()),
+    }
+}
+
+/// The file behind a database name; none for in-memory and temporary databases and for URIs, whose
+/// escapes SQLite decodes itself.
+fn path_of(name: &CStr, uri: bool) -> Option<std::path::PathBuf> {
+    let bytes = name.to_bytes();
+    if bytes.is_empty() || bytes == b":memory:" {
+        return None;
+    }
+    let mut text = name.to_str().ok()?;
+    if uri && let Some(rest) = text.strip_prefix("file:") {
+        text = rest.split(['?', '#']).next()?;
+        if text.contains('%') || text.starts_with("//") {
+            return None;
+        }
+    }
+    Some(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_behind_a_name() {
+        let path = |name: &CStr, uri| path_of(name, uri).map(|path| path.display().to_string());
+        assert_eq!(path(c":memory:", false), None);
+        assert_eq!(path(c"", false), None);
+        assert_eq!(path(c"app.db", true), Some("app.db".into()));
+        assert_eq!(path(c"file:app.db?mode=ro", true), Some("app.db".into()));
+        assert_eq!(
+            path(c"file:app.db?mode=ro", false),
+            Some("file:app.db?mode=ro".into())
+        );
+        assert_eq!(path(c"file:a%20b.db", true), None);
+    }
+
+    #[test]
+    fn a_missing_parent_and_a_directory_are_told_apart() {
+        assert_eq!(
+            reason(c"/no/such/place/app.db", false),
+            ": the directory '/no/such/place' does not exist"
+        );
+        assert_eq!(reason(c"/", false), ": '/' is a directory");
+    }
+}

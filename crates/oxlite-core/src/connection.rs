@@ -1,0 +1,165 @@
+//! A connection with its policy: opened by the rules of a profile, statements cached, implicit
+//! transactions begun as PEP 249 expects.
+
+use std::ffi::CStr;
+
+use oxlite_sqlite::{InterruptHandle, Locked, OpenFlags, Step, codes};
+use parking_lot::Mutex;
+
+use crate::cannot_open;
+use crate::error::{Error, Result};
+use crate::options::OpenOptions;
+use crate::profile::{Profile, Setting, apply};
+use crate::statement_cache::{CachedStatement, StatementCache};
+
+/// An open database connection.
+///
+/// It may be shared between threads; whoever uses it holds its lock.
+pub struct Connection {
+    raw: oxlite_sqlite::Connection,
+    /// Taken only while the connection's own lock is held, and never across a call into SQLite.
+    statements: Mutex<StatementCache>,
+    profile: &'static Profile,
+    settings: Vec<Setting>,
+    converted_from: Option<String>,
+}
+
+impl Connection {
+    /// Opens the database, applies the profile and reads it back.
+    ///
+    /// May wait for locks, so a caller with a global lock of its own lets that go first.
+    pub fn open(options: &OpenOptions) -> Result<Self> {
+        let flags = OpenFlags {
+            read_only: false,
+            uri: options.uri,
+        };
+        let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
+        let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
+        let applied = match raw.lock() {
+            Some(locked) => {
+                options.busy.install(&locked, options.timeout)?;
+                apply(&locked, options).map_err(|error| match error {
+                    Error::Sqlite(error) => Error::Sqlite(explain(error)),
+                    other => other,
+                })?
+            }
+            None => return Err(closed()),
+        };
+        Ok(Self {
+            raw,
+            statements: Mutex::new(StatementCache::new(options.cached_statements)),
+            profile: options.profile,
+            settings: applied.settings,
+            converted_from: applied.converted_from,
+        })
+    }
+
+    /// The profile it was opened with.
+    pub fn profile(&self) -> &'static Profile {
+        self.profile
+    }
+
+    /// What became of each pragma of the profile.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The journal mode that the existing file had before opening turned it, persistently, to WAL.
+    pub fn converted_from(&self) -> Option<&str> {
+        self.converted_from.as_deref()
+    }
+
+    /// Locks the connection; `None` once it is closed.
+    pub fn lock(&self) -> Option<Locked<'_>> {
+        self.raw.lock()
+    }
+
+    /// Locks the connection unless another thread holds it.
+    #[expect(
+        clippy::result_unit_err,
+        reason = "there is one way to fail, and it is the name"
+    )]
+    pub fn try_lock(&self) -> Result<Option<Locked<'_>>, ()> {
+        self.raw.try_lock()
+    }
+
+    /// A handle to interrupt it from any thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.raw.interrupt_handle()
+    }
+
+    /// A kept statement for `sql`, if one is at rest. Never waits.
+    #[inline]
+    pub fn kept_statement(&self, sql: &str) -> Option<CachedStatement> {
+        self.statements.lock().take(sql)
+    }
+
+    /// The statement for `sql`, kept or prepared; `None` if it holds only space and comments.
+    ///
+    /// Preparing may read the schema, hence wait for a lock.
+    pub fn statement(&self, locked: &Locked<'_>, sql: &str) -> Result<Option<CachedStatement>> {
+        if let Some(kept) = self.kept_statement(sql) {
+            return Ok(Some(kept));
+        }
+        if sql.len() > locked.length_limit_bytes() {
+            return Err(Error::Data("query string is too large".into()));
+        }
+        if sql.contains('\0') {
+            return Err(Error::Programming(
+                "the query contains a null character".into(),
+            ));
+        }
+        let prepared = locked.prepare(sql, true)?;
+        let Some(statement) = prepared.statement else {
+            return Ok(None);
+        };
+        // Preparing the tail is the one exact way to tell a second statement from a comment; a
+        // second statement with an error in it is a second statement all the same.
+        let tail = &sql[prepared.tail_offset..];
+        if !tail.is_empty()
+            && !matches!(locked.prepare(tail, false), Ok(second) if second.statement.is_none())
+        {
+            return Err(Error::Programming(
+                "You can only execute one statement at a time.".into(),
+            ));
+        }
+        Ok(Some(CachedStatement::new(statement, sql)))
+    }
+
+    /// Gives a statement back, reset, for the next time.
+    pub fn keep(&self, statement: CachedStatement, locked: &Locked<'_>) {
+        // Bound to a name so that the cache's lock is released before the evicted one is finalised.
+        let evicted = self.statements.lock().put(statement, locked);
+        drop(evicted);
+    }
+
+    /// Runs one of the transaction statements (BEGIN, COMMIT, ROLLBACK), keeping it prepared.
+    pub fn run(&self, locked: &Locked<'_>, sql: &str) -> Result<()> {
+        if let Some(mut cached) = self.statement(locked, sql)? {
+            while cached.statement.step(locked)? == Step::Row {}
+            self.keep(cached, locked);
+        }
+        Ok(())
+    }
+
+    /// Lets go of all kept statements and closes. An open transaction is rolled back.
+    pub fn close(&self, locked: Locked<'_>) -> Result<()> {
+        let kept = self.statements.lock().clear();
+        drop(kept);
+        Ok(locked.close()?)
+    }
+}
+
+/// The error for a connection that is no longer open.
+fn closed() -> Error {
+    Error::Programming("Cannot operate on a closed database.".into())
+}
+
+/// Says why a file could not be opened or is no database; SQLite names neither file nor reason.
+fn explain(error: oxlite_sqlite::Error, name: &CStr, uri: bool) -> oxlite_sqlite::Error {
+    match error.primary_code() {
+        codes::SQLITE_CANTOPEN => error.with_context(&cannot_open::reason(name, uri)),
+        codes::SQLITE_NOTADB => error.with_context(&format!(": '{}'", name.to_string_lossy())),
+        _ => error,
+    }
+}

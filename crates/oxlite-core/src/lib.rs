@@ -1,0 +1,50 @@
+//! The policy of Oxlite, without Python: how a database is opened and tuned, how locks are waited
+//! for, which statements are kept, when a transaction begins.
+//!
+//! Bird's-eye view: [`Connection::open`] takes [`OpenOptions`], which name a [`Profile`]; it waits
+//! for locks by a [`BusyPolicy`], applies the profile's pragmas, reads every one of them back, and
+//! keeps prepared statements in a least-recently-used cache.
+//!
+//! No unsafe code here: SQLite is reached through `oxlite-sqlite`, the operating system through
+//! `rustix`.
+//!
+//! # For crates that depend on this one
+//!
+//! SQLite's compile-time options come from `LIBSQLITE3_FLAGS` in *your* workspace's
+//! `.cargo/config.toml`; Cargo does not pass ours on. Copy the list from this repository, or you get
+//! the bundled defaults (see the documentation of `oxlite-sqlite`).
+//!
+//! ```
+//! use oxlite_core::{Connection, OpenOptions, Profile};
+//!
+//! let connection = Connection::open(&OpenOptions::new(":memory:", Profile::named("web")?)?)?;
+//! let locked = connection.lock().expect("it is open");
+//! let mut statement = connection.statement(&locked, "SELECT 6 * 7")?.expect("not empty");
+//! statement.step(&locked)?;
+//! let row = statement.row(&locked).expect("one row");
+//! assert_eq!(row.get(0)?, oxlite_sqlite::ValueRef::Integer(42));
+//! # Ok::<(), oxlite_core::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod busy;
+mod cannot_open;
+mod connection;
+mod error;
+mod nearest;
+mod options;
+mod pragma;
+mod profile;
+mod sql;
+mod statement_cache;
+mod transaction;
+mod uri;
+
+pub use busy::BusyPolicy;
+pub use connection::Connection;
+pub use error::{Error, Result};
+pub use options::{JournalChoice, OpenOptions};
+pub use pragma::PragmaValue;
+pub use profile::{PROFILES, Profile, Setting};
+pub use statement_cache::CachedStatement;
+pub use transaction::IsolationLevel;

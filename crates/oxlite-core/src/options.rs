@@ -1,0 +1,118 @@
+//! What one may say when opening a database, checked in full before any file is touched.
+
+use std::ffi::CString;
+use std::time::Duration;
+
+use crate::busy::BusyPolicy;
+use crate::error::{Error, Result};
+use crate::pragma::PragmaValue;
+use crate::profile::{PlannedSetting, Profile, plan};
+use crate::uri::refuse_disabled_locking;
+
+/// What to do about the journal mode of an existing file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalChoice {
+    /// As the profile says; turning a file to WAL is persistent.
+    Profile,
+    /// Leave it as it is.
+    Keep,
+}
+
+/// How to open a database. Built by [`new`](Self::new) and the `with_` methods, each of which
+/// refuses what cannot work.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    pub(crate) name: CString,
+    pub(crate) uri: bool,
+    pub(crate) profile: &'static Profile,
+    pub(crate) settings: Vec<PlannedSetting>,
+    pub(crate) journal: JournalChoice,
+    pub(crate) busy: BusyPolicy,
+    pub(crate) timeout: Duration,
+    pub(crate) cached_statements: usize,
+    allow_no_locking: bool,
+}
+
+impl OpenOptions {
+    /// A database by its path, `:memory:`, or `""` for a temporary one; with the profile's choices,
+    /// a wait of 5 s and 128 cached statements.
+    pub fn new(name: impl Into<Vec<u8>>, profile: &'static Profile) -> Result<Self> {
+        Ok(Self {
+            name: CString::new(name)
+                .map_err(|_| Error::Value("embedded null character in the database name".into()))?,
+            uri: false,
+            profile,
+            settings: plan(profile, &[])?,
+            journal: JournalChoice::Profile,
+            busy: profile.busy,
+            timeout: Duration::from_secs(5),
+            cached_statements: 128,
+            allow_no_locking: false,
+        })
+    }
+
+    /// Reads the name as a URI when it begins with `file:`. A strict profile refuses parameters
+    /// that switch locking off, unless `allow_no_locking`.
+    pub fn with_uri(mut self, uri: bool, allow_no_locking: bool) -> Result<Self> {
+        self.uri = uri;
+        self.allow_no_locking = allow_no_locking;
+        if uri
+            && self.profile.is_strict
+            && !allow_no_locking
+            && let Ok(name) = self.name.to_str()
+            && name.starts_with("file:")
+        {
+            refuse_disabled_locking(name)?;
+        }
+        Ok(self)
+    }
+
+    /// Sets pragmas over or beside the profile's.
+    pub fn with_pragmas(mut self, overrides: &[(String, PragmaValue)]) -> Result<Self> {
+        self.settings = plan(self.profile, overrides)?;
+        Ok(self)
+    }
+
+    /// Whether an existing file keeps its journal mode: `profile` or `keep`.
+    pub fn with_journal(mut self, choice: &str) -> Result<Self> {
+        self.journal = match choice {
+            "profile" => JournalChoice::Profile,
+            "keep" => JournalChoice::Keep,
+            _ => {
+                return Err(crate::nearest::unknown(
+                    "journal choice",
+                    choice,
+                    ["profile", "keep"],
+                ));
+            }
+        };
+        Ok(self)
+    }
+
+    /// How locks are waited for, instead of the profile's policy.
+    #[must_use]
+    pub fn with_busy(mut self, busy: BusyPolicy) -> Self {
+        self.busy = busy;
+        self
+    }
+
+    /// How long a lock is waited for, in seconds; negative counts as zero.
+    pub fn with_timeout(mut self, timeout_seconds: f64) -> Result<Self> {
+        if timeout_seconds.is_nan() {
+            return Err(Error::Value(
+                "timeout must be a number of seconds, not NaN".into(),
+            ));
+        }
+        // SQLite counts milliseconds in a 32-bit int: 24.8 days is as long as for ever.
+        let seconds = timeout_seconds.clamp(0.0, f64::from(i32::MAX) / 1000.0);
+        self.timeout = Duration::from_secs_f64(seconds);
+        Ok(self)
+    }
+
+    /// How many prepared statements are kept; 0 for none.
+    #[must_use]
+    pub fn with_cached_statements(mut self, count: usize) -> Self {
+        self.cached_statements = count;
+        self
+    }
+}

@@ -1,0 +1,276 @@
+//! Profiles: named sets of pragmas and switches, applied when a database is opened and then **read
+//! back**. A setting that is not in force afterwards is an error, not a hope.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oxlite_sqlite::{DatabaseConfig, Locked, Step, ValueRef, codes};
+
+use crate::busy::BusyPolicy;
+use crate::error::{Error, Result};
+use crate::nearest::unknown;
+use crate::options::{JournalChoice, OpenOptions};
+use crate::pragma::{Checked, Needs, Pragma, PragmaValue};
+
+/// A named set of pragmas and flags.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The name under which users ask for it.
+    pub name: &'static str,
+    /// Each pragma with its value, in the order in which they are applied.
+    pub pragmas: &'static [(&'static str, &'static str)],
+    /// How a lock is waited for unless the caller chooses.
+    pub busy: BusyPolicy,
+    /// Whether double-quoted strings are errors, extension loading is closed, and URI parameters
+    /// that disable locking are refused.
+    pub is_strict: bool,
+}
+
+/// The pragmas the three production profiles share, around their `synchronous`.
+macro_rules! production {
+    ($synchronous:literal) => {
+        &[
+            ("journal_mode", "WAL"),
+            ("synchronous", $synchronous),
+            ("foreign_keys", "ON"),
+            ("mmap_size", "134217728"),
+            ("journal_size_limit", "67108864"),
+            ("cache_size", "2000"),
+            ("temp_store", "MEMORY"),
+            ("trusted_schema", "OFF"),
+        ]
+    };
+}
+
+/// All profiles. What each value is for: `docs/profiles.md`.
+pub static PROFILES: [Profile; 4] = [
+    Profile {
+        name: "stock",
+        pragmas: &[],
+        busy: BusyPolicy::Backoff,
+        is_strict: false,
+    },
+    Profile {
+        name: "web",
+        pragmas: production!("NORMAL"),
+        busy: BusyPolicy::Fair,
+        is_strict: true,
+    },
+    Profile {
+        name: "durable",
+        pragmas: production!("FULL"),
+        busy: BusyPolicy::Fair,
+        is_strict: true,
+    },
+    Profile {
+        name: "cache",
+        pragmas: production!("OFF"),
+        busy: BusyPolicy::Fair,
+        is_strict: true,
+    },
+];
+
+impl Profile {
+    /// The profile of that name.
+    pub fn named(name: &str) -> Result<&'static Self> {
+        PROFILES
+            .iter()
+            .find(|profile| profile.name == name)
+            .ok_or_else(|| unknown("profile", name, PROFILES.iter().map(|profile| profile.name)))
+    }
+}
+
+/// What became of one pragma of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The pragma.
+    pub name: &'static str,
+    /// What was asked for.
+    pub requested: String,
+    /// What SQLite reports; empty where it reports nothing.
+    pub effective: String,
+    /// Why it was not applied, if it could not be.
+    pub skipped: Option<&'static str>,
+}
+
+/// A pragma with a value that has been found good, before any file is touched.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedSetting {
+    pragma: &'static Pragma,
+    value: Checked,
+    /// The caller named it; otherwise the profile did.
+    is_explicit: bool,
+}
+
+impl std::fmt::Debug for Pragma {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// The profile's pragmas with the caller's in their place or behind them.
+pub(crate) fn plan(
+    profile: &Profile,
+    overrides: &[(String, PragmaValue)],
+) -> Result<Vec<PlannedSetting>> {
+    let mut plan = Vec::with_capacity(profile.pragmas.len() + overrides.len());
+    for (name, value) in profile.pragmas {
+        plan.push(planned(name, &PragmaValue::from(*value), false)?);
+    }
+    for (name, value) in overrides {
+        let setting = planned(name, value, true)?;
+        match plan
+            .iter_mut()
+            .find(|other| other.pragma.name == setting.pragma.name)
+        {
+            Some(other) if other.is_explicit => {
+                return Err(Error::Value(format!("the pragma '{name}' is given twice")));
+            }
+            Some(other) => *other = setting,
+            None => plan.push(setting),
+        }
+    }
+    // These shape a new file and must come before the journal mode, which writes its first page.
+    plan.sort_by_key(|setting| !matches!(setting.pragma.name, "page_size" | "auto_vacuum"));
+    Ok(plan)
+}
+
+fn planned(name: &str, value: &PragmaValue, is_explicit: bool) -> Result<PlannedSetting> {
+    let pragma = Pragma::named(name)?;
+    Ok(PlannedSetting {
+        value: pragma.check(value)?,
+        pragma,
+        is_explicit,
+    })
+}
+
+/// What applying a profile came to.
+pub(crate) struct Applied {
+    pub(crate) settings: Vec<Setting>,
+    /// The journal mode that an existing, non-empty database had before it became WAL.
+    pub(crate) converted_from: Option<String>,
+}
+
+/// Applies the plan and reads every pragma back.
+pub(crate) fn apply(locked: &Locked<'_>, options: &OpenOptions) -> Result<Applied> {
+    if options.profile.is_strict {
+        for config in [
+            DatabaseConfig::DoubleQuotedStringsInDml,
+            DatabaseConfig::DoubleQuotedStringsInDdl,
+            DatabaseConfig::LoadExtension,
+        ] {
+            locked.set_config(config, false)?;
+        }
+    }
+    let mut applied = Applied {
+        settings: Vec::with_capacity(options.settings.len()),
+        converted_from: None,
+    };
+    for planned in &options.settings {
+        let setting = apply_one(locked, planned, options, &mut applied.converted_from)?;
+        applied.settings.push(setting);
+    }
+    Ok(applied)
+}
+
+fn apply_one(
+    locked: &Locked<'_>,
+    planned: &PlannedSetting,
+    options: &OpenOptions,
+    converted_from: &mut Option<String>,
+) -> Result<Setting> {
+    let pragma = planned.pragma;
+    let setting = |effective: &str, skipped| Setting {
+        name: pragma.name,
+        requested: planned.value.sql.clone(),
+        effective: pragma.in_words(effective),
+        skipped,
+    };
+    if pragma.name == "journal_mode" {
+        let before = read(locked, pragma.name)?;
+        if before == planned.value.expected {
+            return Ok(setting(&before, None));
+        }
+        if options.journal == JournalChoice::Keep && !planned.is_explicit {
+            return Ok(setting(&before, Some("journal=\"keep\"")));
+        }
+        if let Some(reason) = inapplicable(locked, pragma) {
+            return Ok(setting(&before, Some(reason)));
+        }
+        let had_content = read(locked, "page_count")? != "0";
+        set_journal_mode(locked, &planned.value.sql, options.timeout)?;
+        if had_content && planned.value.expected == "wal" {
+            *converted_from = Some(before);
+        }
+    } else {
+        locked.execute_batch(&format!("PRAGMA {} = {}", pragma.name, planned.value.sql))?;
+    }
+    let effective = read(locked, pragma.name)?;
+    if effective == planned.value.expected {
+        return Ok(setting(&effective, None));
+    }
+    if let Some(reason) = inapplicable(locked, pragma) {
+        return Ok(setting(&effective, Some(reason)));
+    }
+    Err(Error::PragmaIneffective {
+        pragma: pragma.name,
+        requested: planned.value.sql.clone(),
+        effective: match pragma.in_words(&effective) {
+            nothing if nothing.is_empty() => "nothing".into(),
+            words => words,
+        },
+        advice: pragma.advice,
+    })
+}
+
+/// Why a pragma cannot apply to this database, if it cannot.
+fn inapplicable(locked: &Locked<'_>, pragma: &Pragma) -> Option<&'static str> {
+    match pragma.needs {
+        Needs::Nothing => None,
+        Needs::File | Needs::WritableFile if locked.filename().is_empty() => {
+            Some("the database is not in a file")
+        }
+        Needs::WritableFile if locked.is_read_only() => Some("the database is read-only"),
+        Needs::File | Needs::WritableFile => None,
+    }
+}
+
+/// Changes the journal mode, waiting up to `timeout`: SQLite does not ask the busy handler for the
+/// exclusive lock that this needs, so many processes that open a new file at once would fail.
+fn set_journal_mode(locked: &Locked<'_>, mode: &str, timeout: Duration) -> Result<()> {
+    let begun = Instant::now();
+    let sql = format!("PRAGMA journal_mode = {mode}");
+    loop {
+        match locked.execute_batch(&sql) {
+            Err(error)
+                if error.primary_code() == codes::SQLITE_BUSY && begun.elapsed() < timeout =>
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => {
+                let context = format!(" while switching to journal_mode {mode}");
+                return Err(error.with_context(&context).into());
+            }
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// The pragma's value as text; empty if it returns no row.
+fn read(locked: &Locked<'_>, name: &str) -> Result<String> {
+    let prepared = locked.prepare(&format!("PRAGMA {name}"), false)?;
+    let Some(mut statement) = prepared.statement else {
+        return Ok(String::new());
+    };
+    if statement.step(locked)? == Step::Done {
+        return Ok(String::new());
+    }
+    let Some(row) = statement.row(locked) else {
+        return Ok(String::new());
+    };
+    Ok(match row.get(0)? {
+        ValueRef::Integer(value) => value.to_string(),
+        ValueRef::Text(value) => String::from_utf8_lossy(value).to_ascii_lowercase(),
+        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => String::new(),
+    })
+}

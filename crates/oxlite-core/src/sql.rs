@@ -1,0 +1,47 @@
+//! The little of SQL that one must know without parsing it: the first keyword of a statement.
+
+/// The first keyword, after space and comments; empty if there is none.
+fn first_keyword(sql: &str) -> &str {
+    let mut rest = sql;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.find('\n').map_or("", |end| &comment[end + 1..]);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
+        } else {
+            break;
+        }
+    }
+    let end = rest
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether the statement is INSERT, UPDATE, DELETE or REPLACE: the ones before which the standard
+/// library's `sqlite3` opens a transaction, and for which it reports a row count.
+pub(crate) fn is_data_modification(sql: &str) -> bool {
+    let keyword = first_keyword(sql);
+    ["INSERT", "UPDATE", "DELETE", "REPLACE"]
+        .iter()
+        .any(|known| keyword.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_keyword_is_found_behind_comments() {
+        assert_eq!(first_keyword("  -- a\n/* b */ insert into t"), "insert");
+        assert_eq!(first_keyword("/* never closed"), "");
+        assert_eq!(first_keyword("-- only"), "");
+        assert_eq!(first_keyword(""), "");
+        assert!(is_data_modification("RePlAcE INTO t VALUES(1)"));
+        assert!(!is_data_modification(
+            "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x"
+        ));
+        assert!(!is_data_modification("inserted"));
+    }
+}

@@ -1,0 +1,487 @@
+//! `Connection`, and `connect`.
+//!
+//! Invariant: the connection's own lock is never waited for with the GIL held (see `gil.rs`), and
+//! whatever may wait for the disk or for another process runs without the GIL.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oxlite_core::{Connection as Core, IsolationLevel};
+use oxlite_sqlite::Locked;
+use parking_lot::Mutex;
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use crate::cursor::Cursor;
+use crate::error::{NotSupportedError, ProgrammingError, closed_database, from_core};
+use crate::gil::detached;
+use crate::options::{self, Extras};
+use crate::values::TextFactory;
+
+/// The thread identity that stands for "any thread".
+const ANY_THREAD: u64 = 0;
+
+/// A connection to a database, as PEP 249 and the standard library define it.
+#[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
+pub(crate) struct Connection {
+    /// Set by `__init__`, which a subclass may forget to call.
+    core: Mutex<Option<Arc<Core>>>,
+    /// The only thread that may use it, unless `ANY_THREAD`.
+    owner_thread: AtomicU64,
+    attributes: Mutex<Attributes>,
+}
+
+/// What users set. The lock is held for moments only, never across a call into Python.
+struct Attributes {
+    isolation_level: Option<IsolationLevel>,
+    row_factory: Option<Py<PyAny>>,
+    /// `None` is `str`.
+    text_factory: Option<Py<PyAny>>,
+}
+
+/// Locks the connection; while another thread has it, waits without the GIL.
+pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
+    let locked = match core.try_lock() {
+        Ok(locked) => locked,
+        Err(()) => detached(py, || core.lock()),
+    };
+    locked.ok_or_else(closed_database)
+}
+
+impl Connection {
+    pub(crate) fn core(&self, _py: Python<'_>) -> PyResult<Arc<Core>> {
+        self.core
+            .lock()
+            .clone()
+            .ok_or_else(|| ProgrammingError::new_err("Base Connection.__init__ not called."))
+    }
+
+    /// Refuses a thread other than the one that opened the connection, where that is asked for.
+    #[inline]
+    pub(crate) fn check_thread(&self, _py: Python<'_>) -> PyResult<()> {
+        let owner = self.owner_thread.load(Ordering::Relaxed);
+        let current = current_thread();
+        if owner == current || owner == ANY_THREAD {
+            return Ok(());
+        }
+        Err(ProgrammingError::new_err(format!(
+            "SQLite objects created in a thread can only be used in that same thread. The object \
+             was created in thread id {owner} and this is thread id {current}."
+        )))
+    }
+
+    pub(crate) fn row_factory_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let attributes = self.attributes.lock();
+        attributes
+            .row_factory
+            .as_ref()
+            .map(|factory| factory.clone_ref(py))
+    }
+
+    pub(crate) fn isolation_level_value(&self) -> Option<IsolationLevel> {
+        self.attributes.lock().isolation_level
+    }
+
+    pub(crate) fn text_factory_value<'py>(&self, py: Python<'py>) -> TextFactory<'py> {
+        match &self.attributes.lock().text_factory {
+            None => TextFactory::Str,
+            Some(factory) => TextFactory::from_object(factory.bind(py)),
+        }
+    }
+
+    /// The connection, checked for its thread, locked for `work`, which runs without the GIL.
+    fn with_locked<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Core, &Locked<'_>) -> oxlite_core::Result<T>,
+    ) -> PyResult<T> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        detached(py, || work(&core, &locked)).map_err(|error| from_core(py, error))
+    }
+
+    /// Ends an open transaction with `statement`; nothing if none is open.
+    fn end_transaction(&self, py: Python<'_>, statement: &'static str) -> PyResult<()> {
+        self.with_locked(py, |core, locked| {
+            if locked.is_autocommit() {
+                return Ok(());
+            }
+            core.run(locked, statement)
+        })
+    }
+
+    /// A cursor for one of the shortcuts, which honour a subclass's own `cursor()`.
+    fn shortcut_cursor<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get_type().is(PyType::new::<Self>(slf.py())) {
+            slf.get().check_thread(slf.py())?;
+            return Ok(Cursor::create(slf)?.into_any());
+        }
+        slf.call_method0("cursor")
+    }
+}
+
+#[pymethods]
+impl Connection {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Self {
+            core: Mutex::new(None),
+            owner_thread: AtomicU64::new(ANY_THREAD),
+            attributes: Mutex::new(Attributes {
+                isolation_level: Some(IsolationLevel::Default),
+                row_factory: None,
+                text_factory: None,
+            }),
+        }
+    }
+
+    #[pyo3(signature = (
+        database, timeout = 5.0, detect_types = 0, isolation_level = Some(""),
+        check_same_thread = true, factory = None, cached_statements = 128, uri = false, *,
+        profile = "stock", pragmas = None, journal = "profile", busy = None,
+        allow_no_locking = false,
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the standard library's signature and more"
+    )]
+    fn __init__(
+        slf: &Bound<'_, Self>,
+        database: &Bound<'_, PyAny>,
+        timeout: f64,
+        detect_types: i32,
+        isolation_level: Option<&str>,
+        check_same_thread: bool,
+        factory: Option<&Bound<'_, PyAny>>,
+        cached_statements: i64,
+        uri: bool,
+        profile: &str,
+        pragmas: Option<&Bound<'_, PyDict>>,
+        journal: &str,
+        busy: Option<&str>,
+        allow_no_locking: bool,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let _ = factory; // `connect` has already chosen this class by it.
+        if detect_types != 0 {
+            return Err(NotSupportedError::new_err(
+                "detect_types is not supported yet; pass 0",
+            ));
+        }
+        let isolation_level = isolation_level
+            .map(IsolationLevel::named)
+            .transpose()
+            .map_err(|error| from_core(py, error))?;
+        let extras = Extras {
+            profile,
+            pragmas,
+            journal,
+            busy,
+            allow_no_locking,
+        };
+        let options = options::build(database, timeout, cached_statements, uri, &extras)?;
+        let core = detached(py, || Core::open(&options)).map_err(|error| from_core(py, error))?;
+        if let Some(before) = core.converted_from() {
+            tell_of_conversion(database, before)?;
+        }
+        let connection = slf.get();
+        connection.attributes.lock().isolation_level = isolation_level;
+        let owner = if check_same_thread {
+            current_thread()
+        } else {
+            ANY_THREAD
+        };
+        connection.owner_thread.store(owner, Ordering::Relaxed);
+        let replaced = connection.core.lock().replace(Arc::new(core));
+        detached(py, || drop(replaced));
+        Ok(())
+    }
+
+    /// A new cursor; `factory` is called with the connection and must return a `Cursor`.
+    #[pyo3(signature = (factory = None))]
+    fn cursor<'py>(
+        slf: &Bound<'py, Self>,
+        factory: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let connection = slf.get();
+        connection.check_thread(py)?;
+        drop(lock(py, &*connection.core(py)?)?);
+        let Some(factory) = factory else {
+            return Ok(Cursor::create(slf)?.into_any());
+        };
+        let cursor = factory.call1((slf,))?;
+        if !cursor.is_instance_of::<Cursor>() {
+            return Err(PyTypeError::new_err(format!(
+                "factory must return a cursor, not {}",
+                cursor.get_type().name()?
+            )));
+        }
+        if let Some(row_factory) = connection.row_factory_object(py) {
+            cursor.setattr("row_factory", row_factory)?;
+        }
+        Ok(cursor)
+    }
+
+    /// Makes a cursor, executes on it and returns it.
+    #[pyo3(signature = (sql, parameters = None, /))]
+    fn execute<'py>(
+        slf: &Bound<'py, Self>,
+        sql: &Bound<'py, PyAny>,
+        parameters: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let cursor = Self::shortcut_cursor(slf)?;
+        if let (Ok(plain), Ok(sql)) = (cursor.cast_exact::<Cursor>(), sql.cast::<PyString>()) {
+            plain.get().execute_sql(slf.py(), sql, parameters)?;
+            return Ok(cursor);
+        }
+        match parameters {
+            Some(parameters) => cursor.call_method1("execute", (sql, parameters)),
+            None => cursor.call_method1("execute", (sql,)),
+        }
+    }
+
+    /// Makes a cursor, executes on it with each set of parameters and returns it.
+    #[pyo3(signature = (sql, parameters, /))]
+    fn executemany<'py>(
+        slf: &Bound<'py, Self>,
+        sql: &Bound<'py, PyAny>,
+        parameters: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::shortcut_cursor(slf)?.call_method1("executemany", (sql, parameters))
+    }
+
+    /// Makes a cursor, executes a script on it and returns it.
+    #[pyo3(signature = (sql_script, /))]
+    fn executescript<'py>(
+        slf: &Bound<'py, Self>,
+        sql_script: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::shortcut_cursor(slf)?.call_method1("executescript", (sql_script,))
+    }
+
+    /// Commits the open transaction; nothing if none is open.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.end_transaction(py, "COMMIT")
+    }
+
+    /// Rolls the open transaction back; nothing if none is open.
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.end_transaction(py, "ROLLBACK")
+    }
+
+    /// Closes the database. An open transaction is rolled back. Closing twice is allowed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = match lock(py, &core) {
+            Ok(locked) => locked,
+            Err(_) => return Ok(()),
+        };
+        detached(py, || core.close(locked)).map_err(|error| from_core(py, error))
+    }
+
+    /// Makes the statements that run on this connection now fail with `OperationalError:
+    /// interrupted`. May be called from any thread.
+    fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        self.core(py)?.interrupt_handle().interrupt();
+        Ok(())
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        slf.get().check_thread(py)?;
+        drop(lock(py, &*slf.get().core(py)?)?);
+        Ok(slf.clone())
+    }
+
+    /// Commits if the block ended well, rolls back if it raised. The connection stays open.
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        exception_type: &Bound<'_, PyAny>,
+        _exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        if !exception_type.is_none() {
+            slf.call_method0("rollback")?;
+            return Ok(false);
+        }
+        if let Err(error) = slf.call_method0("commit") {
+            // A commit that failed leaves the transaction open, and with it the lock.
+            slf.call_method0("rollback")?;
+            return Err(error);
+        }
+        Ok(false)
+    }
+
+    /// How an implicit transaction begins: `""`, `"DEFERRED"`, `"IMMEDIATE"`, `"EXCLUSIVE"`, or
+    /// `None` for no implicit transactions.
+    #[getter]
+    fn isolation_level(&self) -> Option<&'static str> {
+        self.isolation_level_value().map(IsolationLevel::name)
+    }
+
+    #[setter]
+    fn set_isolation_level(&self, py: Python<'_>, level: Option<&str>) -> PyResult<()> {
+        let level = level
+            .map(IsolationLevel::named)
+            .transpose()
+            .map_err(|error| from_core(py, error))?;
+        if level.is_none() {
+            // As in the standard library: going over to autocommit commits what is open.
+            self.end_transaction(py, "COMMIT")?;
+        }
+        self.attributes.lock().isolation_level = level;
+        Ok(())
+    }
+
+    /// The row factory that new cursors get; `None` for tuples.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.row_factory_object(py)
+    }
+
+    #[setter]
+    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
+        let replaced = std::mem::replace(&mut self.attributes.lock().row_factory, factory);
+        drop(replaced);
+    }
+
+    /// Called with the bytes of each TEXT value; `str` by default.
+    #[getter]
+    fn text_factory(&self, py: Python<'_>) -> Py<PyAny> {
+        match &self.attributes.lock().text_factory {
+            Some(factory) => factory.clone_ref(py),
+            None => PyType::new::<PyString>(py).into_any().unbind(),
+        }
+    }
+
+    #[setter]
+    fn set_text_factory(&self, factory: &Bound<'_, PyAny>) {
+        let is_str = factory.is(PyType::new::<PyString>(factory.py()));
+        let factory = (!is_str).then(|| factory.clone().unbind());
+        let replaced = std::mem::replace(&mut self.attributes.lock().text_factory, factory);
+        drop(replaced);
+    }
+
+    /// Whether a transaction is open.
+    #[getter]
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        Ok(!locked.is_autocommit())
+    }
+
+    /// How many rows have been changed since the connection was opened.
+    #[getter]
+    fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        Ok(locked.total_changes())
+    }
+
+    /// The name of the profile the connection was opened with.
+    #[getter]
+    fn profile(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.core(py)?.profile().name)
+    }
+
+    /// What became of each pragma on opening: tuples of its name, the value asked for, the value in
+    /// force, and the reason why it could not be applied (`None` if it was).
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let core = self.core(py)?;
+        let settings = core.settings().iter().map(|setting| {
+            (
+                setting.name,
+                setting.requested.as_str(),
+                setting.effective.as_str(),
+                setting.skipped,
+            )
+        });
+        PyTuple::new(py, settings.collect::<Vec<_>>())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The lock is free whenever the collector runs: nobody calls Python with it held.
+        if let Some(attributes) = self.attributes.try_lock() {
+            visit.call(&attributes.row_factory)?;
+            visit.call(&attributes.text_factory)?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        if let Some(mut attributes) = self.attributes.try_lock() {
+            let cleared = (
+                attributes.row_factory.take(),
+                attributes.text_factory.take(),
+            );
+            drop(attributes);
+            drop(cleared);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.get_mut().take() {
+            // The last reference closes the database, which may run a checkpoint: not with the GIL.
+            // Without an interpreter (it is shutting down) there is nobody to be kind to.
+            let mut core = Some(core);
+            Python::try_attach(|py| detached(py, || drop(core.take())));
+        }
+    }
+}
+
+/// Opens a database: `factory(database, …)`, which is `Connection` by default.
+#[pyfunction]
+#[pyo3(signature = (*args, **kwargs))]
+pub(crate) fn connect<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    /// Where `factory` stands among the positional arguments.
+    const FACTORY: usize = 5;
+    let factory = match kwargs {
+        Some(kwargs) => kwargs.get_item("factory")?,
+        None => None,
+    };
+    let factory = match factory {
+        Some(factory) => factory,
+        None => match args.get_item(FACTORY) {
+            Ok(factory) => factory,
+            Err(_) => PyType::new::<Connection>(py).into_any(),
+        },
+    };
+    factory.call(args, kwargs)
+}
+
+/// Logs, once, that the file's journal mode has changed for good, with the way back.
+fn tell_of_conversion(database: &Bound<'_, PyAny>, before: &str) -> PyResult<()> {
+    let py = database.py();
+    let logger = py
+        .import("logging")?
+        .call_method1("getLogger", ("oxlite",))?;
+    let message = "The journal mode of %s was %s and is now WAL; it stays so for every program \
+                   that opens the file. Back: PRAGMA journal_mode = %s. To leave a file as it is: \
+                   journal=\"keep\".";
+    logger.call_method1(
+        "warning",
+        (message, database, before, before.to_ascii_uppercase()),
+    )?;
+    Ok(())
+}
+
+/// The identity of this thread, as `threading.get_ident()` gives it.
+#[inline]
+fn current_thread() -> u64 {
+    // SAFETY: takes nothing, touches no Python object.
+    unsafe { pyo3::ffi::PyThread_get_thread_ident() as u64 }
+}

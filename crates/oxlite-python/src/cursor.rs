@@ -1,0 +1,415 @@
+//! `Cursor`: PEP 249's face of an execution.
+//!
+//! The user's own code (row factories) runs with neither the connection nor the cursor's state
+//! locked.
+
+use std::sync::{Arc, OnceLock};
+
+use oxlite_core::Connection as Core;
+use parking_lot::Mutex;
+use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+
+use crate::connection::Connection;
+use crate::error::ProgrammingError;
+use crate::execution::{Execution, State};
+use crate::gil::{Hold, detached};
+use crate::row::Row;
+use crate::values::TextFactory;
+
+/// A cursor over a connection, as PEP 249 and the standard library define it.
+#[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
+pub(crate) struct Cursor {
+    /// Set by `__init__`, which a subclass may forget to call.
+    origin: OnceLock<Origin>,
+    state: Mutex<State>,
+}
+
+/// Where a cursor comes from.
+struct Origin {
+    connection: Py<Connection>,
+    core: Arc<Core>,
+}
+
+impl Cursor {
+    /// A cursor as `Connection.cursor()` makes it, without the detour through Python.
+    pub(crate) fn create<'py>(connection: &Bound<'py, Connection>) -> PyResult<Bound<'py, Self>> {
+        let py = connection.py();
+        let origin = Origin {
+            core: connection.get().core(py)?,
+            connection: connection.clone().unbind(),
+        };
+        Bound::new(
+            py,
+            Self {
+                origin: OnceLock::from(origin),
+                state: Mutex::new(State::new(connection.get().row_factory_object(py))),
+            },
+        )
+    }
+
+    fn origin(&self) -> PyResult<&Origin> {
+        self.origin
+            .get()
+            .ok_or_else(|| ProgrammingError::new_err("Base Cursor.__init__ not called."))
+    }
+
+    fn begin(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
+        let origin = self.origin()?;
+        let connection = origin.connection.get();
+        connection.check_thread(py)?;
+        Execution::begin(py, connection, &origin.core, &self.state)
+    }
+
+    /// Runs `f` on the state without touching SQLite. The wait for another thread that executes on
+    /// this cursor happens without the GIL.
+    fn with_state<T>(&self, py: Python<'_>, f: impl FnOnce(&mut State) -> T) -> T {
+        match self.state.try_lock() {
+            Some(mut state) => f(&mut state),
+            None => f(&mut detached(py, || self.state.lock())),
+        }
+    }
+
+    pub(crate) fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+        Ok(self.with_state(py, |state| {
+            state
+                .description
+                .as_ref()
+                .map(|description| description.clone_ref(py))
+        }))
+    }
+
+    pub(crate) fn execute_sql(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.begin(py)?.execute(py, sql, parameters)
+    }
+
+    pub(crate) fn execute_many_sql(
+        &self,
+        py: Python<'_>,
+        sql: &Bound<'_, PyString>,
+        parameter_sets: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.begin(py)?.execute_many(py, sql, parameter_sets)
+    }
+
+    pub(crate) fn execute_script_sql(
+        &self,
+        py: Python<'_>,
+        script: &Bound<'_, PyString>,
+    ) -> PyResult<()> {
+        let script = script.to_str()?;
+        if script.contains('\0') {
+            return Err(PyValueError::new_err("embedded null character"));
+        }
+        self.begin(py)?.execute_script(py, script)
+    }
+
+    /// Fetches up to `limit` rows.
+    fn fetch<'py>(slf: &Bound<'py, Self>, limit: usize) -> PyResult<Bound<'py, PyList>> {
+        let py = slf.py();
+        let cursor = slf.get();
+        let rows = PyList::empty(py);
+        let text_factory = cursor.text_factory(py)?;
+        if let Some(factory) = cursor.with_state(py, |state| state.factory(py)) {
+            for _ in 0..limit {
+                match Self::next_row(slf, &factory, &text_factory)? {
+                    Some(row) => rows.append(row)?,
+                    None => break,
+                }
+            }
+            return Ok(rows);
+        }
+        let mut execution = cursor.begin(py)?;
+        let mut hold = Hold::begin();
+        for _ in 0..limit {
+            match execution.next_tuple(py, &text_factory, &mut hold)? {
+                Some(row) => rows.append(row)?,
+                None => break,
+            }
+        }
+        Ok(rows)
+    }
+
+    fn fetch_one<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = slf.py();
+        let cursor = slf.get();
+        let text_factory = cursor.text_factory(py)?;
+        match cursor.with_state(py, |state| state.factory(py)) {
+            Some(factory) => Self::next_row(slf, &factory, &text_factory),
+            None => {
+                let row = cursor
+                    .begin(py)?
+                    .next_tuple(py, &text_factory, &mut Hold::begin())?;
+                Ok(row.map(Bound::into_any))
+            }
+        }
+    }
+
+    /// One row through a row factory, which is called with no lock held.
+    fn next_row<'py>(
+        slf: &Bound<'py, Self>,
+        factory: &Bound<'py, PyAny>,
+        text_factory: &TextFactory<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = slf.py();
+        let (tuple, description) = {
+            let mut execution = slf.get().begin(py)?;
+            let Some(tuple) = execution.next_tuple(py, text_factory, &mut Hold::begin())? else {
+                return Ok(None);
+            };
+            (
+                tuple,
+                execution
+                    .state
+                    .description
+                    .as_ref()
+                    .map(|d| d.clone_ref(py)),
+            )
+        };
+        if factory.is(PyType::new::<Row>(py))
+            && let Some(description) = description
+        {
+            let row = Row::from_parts(tuple, description.bind(py));
+            return Ok(Some(Bound::new(py, row)?.into_any()));
+        }
+        Ok(Some(factory.call1((slf, tuple))?))
+    }
+
+    fn text_factory<'py>(&self, py: Python<'py>) -> PyResult<TextFactory<'py>> {
+        Ok(self.origin()?.connection.get().text_factory_value(py))
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Self {
+            origin: OnceLock::new(),
+            state: Mutex::new(State::new(None)),
+        }
+    }
+
+    fn __init__(slf: &Bound<'_, Self>, connection: &Bound<'_, Connection>) -> PyResult<()> {
+        let py = slf.py();
+        let origin = Origin {
+            core: connection.get().core(py)?,
+            connection: connection.clone().unbind(),
+        };
+        if slf.get().origin.set(origin).is_err() {
+            return Err(ProgrammingError::new_err(
+                "Cursor.__init__ was called before.",
+            ));
+        }
+        let row_factory = connection.get().row_factory_object(py);
+        slf.get()
+            .with_state(py, |state| state.row_factory = row_factory);
+        Ok(())
+    }
+
+    /// Executes one SQL statement and returns the cursor.
+    ///
+    /// `parameters` is a sequence for `?` and `?1`, a mapping for `:name`, `@name` and `$name`.
+    #[pyo3(signature = (sql, parameters = None, /))]
+    fn execute<'py>(
+        slf: &Bound<'py, Self>,
+        sql: &Bound<'py, PyAny>,
+        parameters: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        slf.get()
+            .execute_sql(slf.py(), sql_text(sql, "execute")?, parameters)?;
+        Ok(slf.clone())
+    }
+
+    /// Executes one INSERT, UPDATE, DELETE or REPLACE with each set of parameters in turn.
+    #[pyo3(signature = (sql, seq_of_parameters, /))]
+    fn executemany<'py>(
+        slf: &Bound<'py, Self>,
+        sql: &Bound<'py, PyAny>,
+        seq_of_parameters: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let sql = sql_text(sql, "executemany")?;
+        slf.get()
+            .execute_many_sql(slf.py(), sql, seq_of_parameters)?;
+        Ok(slf.clone())
+    }
+
+    /// Commits an open transaction, then executes every statement of `sql_script`.
+    #[pyo3(signature = (sql_script, /))]
+    fn executescript<'py>(
+        slf: &Bound<'py, Self>,
+        sql_script: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let script = sql_text(sql_script, "executescript")?;
+        slf.get().execute_script_sql(slf.py(), script)?;
+        Ok(slf.clone())
+    }
+
+    /// The next row, or `None`.
+    fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        slf.get()
+            .origin()?
+            .connection
+            .get()
+            .check_thread(slf.py())?;
+        Self::fetch_one(slf)
+    }
+
+    /// The next `size` rows as a list, `arraysize` by default; all that remain if fewer do.
+    #[pyo3(signature = (size = None))]
+    fn fetchmany<'py>(slf: &Bound<'py, Self>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+        slf.get().origin()?;
+        let size = size.unwrap_or_else(|| slf.get().arraysize(slf.py()));
+        // As in the standard library, a negative size means no limit.
+        Self::fetch(slf, usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
+    /// All rows that remain, as a list.
+    fn fetchall<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        Self::fetch(slf, usize::MAX)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    fn __next__<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::fetch_one(slf)
+    }
+
+    /// Stops the statement; the cursor cannot be used afterwards.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let origin = self.origin()?;
+        origin.connection.get().check_thread(py)?;
+        if self.with_state(py, |state| state.is_closed) {
+            return Ok(());
+        }
+        let mut execution = self.begin(py)?;
+        let outcome = execution.finish(py);
+        execution.state.is_closed = true;
+        outcome
+    }
+
+    /// Accepted and ignored: PEP 249 asks for it, SQLite has no use for it.
+    #[pyo3(signature = (sizes, /))]
+    fn setinputsizes(&self, sizes: &Bound<'_, PyAny>) {
+        let _ = sizes;
+    }
+
+    /// Accepted and ignored: PEP 249 asks for it, SQLite has no use for it.
+    #[pyo3(signature = (size, column = None, /))]
+    fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
+        let _ = (size, column);
+    }
+
+    /// The connection the cursor belongs to.
+    #[getter]
+    fn connection(&self, py: Python<'_>) -> PyResult<Py<Connection>> {
+        Ok(self.origin()?.connection.clone_ref(py))
+    }
+
+    /// A 7-tuple for each column, of which only the first item (the name) is not `None`; `None` for
+    /// statements without rows.
+    #[getter(description)]
+    fn description_attribute(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+        self.description(py)
+    }
+
+    /// Rows changed by the latest INSERT, UPDATE, DELETE or REPLACE; -1 for other statements.
+    #[getter]
+    fn rowcount(&self, py: Python<'_>) -> i64 {
+        self.with_state(py, |state| state.rowcount)
+    }
+
+    /// The row id of the latest insert, `None` before the first.
+    #[getter]
+    fn lastrowid(&self, py: Python<'_>) -> Option<i64> {
+        self.with_state(py, |state| state.lastrowid)
+    }
+
+    /// How many rows `fetchmany()` fetches by default.
+    #[getter]
+    fn arraysize(&self, py: Python<'_>) -> i64 {
+        self.with_state(py, |state| state.arraysize)
+    }
+
+    #[setter]
+    fn set_arraysize(&self, py: Python<'_>, arraysize: i64) {
+        self.with_state(py, |state| state.arraysize = arraysize);
+    }
+
+    /// Called with the cursor and the row's tuple to make each row; `None` for plain tuples.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.with_state(py, |state| state.factory(py).map(Bound::unbind))
+    }
+
+    #[setter]
+    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
+        let replaced = self.with_state(py, |state| {
+            std::mem::replace(&mut state.row_factory, factory)
+        });
+        // Outside the lock: it may be the last reference, whose finaliser is Python code.
+        drop(replaced);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(origin) = self.origin.get() {
+            visit.call(&origin.connection)?;
+        }
+        // Taken means in use, hence reachable.
+        if let Some(state) = self.state.try_lock() {
+            visit.call(&state.row_factory)?;
+            visit.call(&state.description)?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        if let Some(mut state) = self.state.try_lock() {
+            let cleared = (state.row_factory.take(), state.description.take());
+            drop(state);
+            drop(cleared);
+        }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        // A cursor dropped with rows left gives its statement back where that needs no wait;
+        // otherwise dropping the statement finalises it.
+        if let Some(origin) = self.origin.get()
+            && let Some(active) = self.state.get_mut().take_active()
+            && active.statement.is_read_only()
+            && let Ok(Some(locked)) = origin.core.try_lock()
+        {
+            let mut active = active;
+            if active.statement.reset(&locked).is_ok() {
+                origin.core.keep(active, &locked);
+            }
+        }
+    }
+}
+
+fn sql_text<'a, 'py>(
+    sql: &'a Bound<'py, PyAny>,
+    method: &str,
+) -> PyResult<&'a Bound<'py, PyString>> {
+    sql.cast::<PyString>().map_err(|_| {
+        let found = sql
+            .get_type()
+            .name()
+            .map(|name| name.to_string())
+            .unwrap_or_default();
+        PyTypeError::new_err(format!("{method}() argument 1 must be str, not {found}"))
+    })
+}

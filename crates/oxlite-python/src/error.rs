@@ -1,0 +1,152 @@
+//! The exceptions of PEP 249 and the one mapping of errors to them.
+//!
+//! ```text
+//! Exception
+//! ├── Warning
+//! └── Error
+//!     ├── InterfaceError          SQLITE_MISUSE, SQLITE_RANGE
+//!     └── DatabaseError           SQLITE_CORRUPT, SQLITE_NOTADB and what is not named here
+//!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
+//!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
+//!         ├── ProgrammingError    misuse that never reaches SQLite
+//!         ├── IntegrityError      SQLITE_CONSTRAINT, SQLITE_MISMATCH
+//!         ├── DataError           SQLITE_TOOBIG
+//!         └── NotSupportedError
+//! ```
+//!
+//! The classes and the mapping are those of the standard library's `sqlite3`; so are the attributes
+//! `sqlite_errorcode` (the extended code) and `sqlite_errorname`. `__module__` is `oxlite.sqlite3`,
+//! where the classes are found again when one is unpickled.
+
+use oxlite_sqlite::codes;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    oxlite.sqlite3,
+    Warning,
+    PyException,
+    "Not raised by Oxlite; PEP 249 asks for it."
+);
+create_exception!(
+    oxlite.sqlite3,
+    Error,
+    PyException,
+    "The base of every error of this module."
+);
+create_exception!(
+    oxlite.sqlite3,
+    InterfaceError,
+    Error,
+    "The interface to SQLite was misused."
+);
+create_exception!(
+    oxlite.sqlite3,
+    DatabaseError,
+    Error,
+    "An error of the database; the base of the more specific ones."
+);
+create_exception!(
+    oxlite.sqlite3,
+    InternalError,
+    DatabaseError,
+    "SQLite met an inconsistency of its own."
+);
+create_exception!(
+    oxlite.sqlite3,
+    OperationalError,
+    DatabaseError,
+    "An error of the database's operation: a lock, the disk, the SQL."
+);
+create_exception!(
+    oxlite.sqlite3,
+    ProgrammingError,
+    DatabaseError,
+    "The program is wrong: a closed connection, the wrong number of parameters."
+);
+create_exception!(
+    oxlite.sqlite3,
+    IntegrityError,
+    DatabaseError,
+    "A constraint would be violated."
+);
+create_exception!(
+    oxlite.sqlite3,
+    DataError,
+    DatabaseError,
+    "A datum is out of range."
+);
+create_exception!(
+    oxlite.sqlite3,
+    NotSupportedError,
+    DatabaseError,
+    "Something that is not supported was asked for."
+);
+
+/// The names of all of them.
+pub(crate) const NAMES: [&str; 10] = [
+    "Warning",
+    "Error",
+    "InterfaceError",
+    "DatabaseError",
+    "InternalError",
+    "OperationalError",
+    "ProgrammingError",
+    "IntegrityError",
+    "DataError",
+    "NotSupportedError",
+];
+
+/// The exception for an error of SQLite.
+pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr {
+    let message = error.message().to_owned();
+    let exception = match error.primary_code() {
+        codes::SQLITE_NOMEM => return PyMemoryError::new_err(()),
+        codes::SQLITE_INTERNAL | codes::SQLITE_NOTFOUND => InternalError::new_err(message),
+        codes::SQLITE_ERROR
+        | codes::SQLITE_PERM
+        | codes::SQLITE_ABORT
+        | codes::SQLITE_BUSY
+        | codes::SQLITE_LOCKED
+        | codes::SQLITE_READONLY
+        | codes::SQLITE_INTERRUPT
+        | codes::SQLITE_IOERR
+        | codes::SQLITE_FULL
+        | codes::SQLITE_CANTOPEN
+        | codes::SQLITE_PROTOCOL
+        | codes::SQLITE_EMPTY
+        | codes::SQLITE_SCHEMA => OperationalError::new_err(message),
+        codes::SQLITE_TOOBIG => DataError::new_err(message),
+        codes::SQLITE_CONSTRAINT | codes::SQLITE_MISMATCH => IntegrityError::new_err(message),
+        codes::SQLITE_MISUSE | codes::SQLITE_RANGE => InterfaceError::new_err(message),
+        _ => DatabaseError::new_err(message),
+    };
+    let value = exception.value(py);
+    let attributes = value
+        .setattr("sqlite_errorcode", error.code())
+        .and_then(|()| value.setattr("sqlite_errorname", error.name()));
+    match attributes {
+        Ok(()) => exception,
+        Err(failure) => failure,
+    }
+}
+
+/// The exception for an error of the core.
+pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
+    match error {
+        oxlite_core::Error::Sqlite(error) => from_sqlite(py, &error),
+        oxlite_core::Error::Value(message) => PyValueError::new_err(message),
+        oxlite_core::Error::Type(message) => PyTypeError::new_err(message),
+        oxlite_core::Error::Programming(message) => ProgrammingError::new_err(message),
+        oxlite_core::Error::Data(message) => DataError::new_err(message),
+        ineffective @ oxlite_core::Error::PragmaIneffective { .. } => {
+            OperationalError::new_err(ineffective.to_string())
+        }
+    }
+}
+
+/// The error for any use of a closed connection.
+pub(crate) fn closed_database() -> PyErr {
+    ProgrammingError::new_err("Cannot operate on a closed database.")
+}

@@ -1,0 +1,128 @@
+//! `Row`: a tuple whose items also have their columns' names.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyIterator, PyList, PySlice, PyString, PyTuple};
+
+use crate::cursor::Cursor;
+
+/// A row that may be indexed by position, by slice and, in any case, by column name.
+///
+/// Meant as a `row_factory`: `connection.row_factory = sqlite3.Row`.
+#[pyclass(module = "oxlite.sqlite3", subclass, frozen, sequence)]
+pub(crate) struct Row {
+    data: Py<PyTuple>,
+    description: Py<PyTuple>,
+}
+
+impl Row {
+    pub(crate) fn from_parts(data: Bound<'_, PyTuple>, description: &Bound<'_, PyTuple>) -> Self {
+        Self {
+            data: data.unbind(),
+            description: description.clone().unbind(),
+        }
+    }
+
+    fn names<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> impl Iterator<Item = PyResult<Bound<'py, PyString>>> + use<'py> {
+        let description = self.description.bind(py).clone();
+        (0..description.len()).map(move |index| {
+            let column = description.get_item(index)?;
+            Ok(column.get_item(0)?.cast_into::<PyString>()?)
+        })
+    }
+}
+
+#[pymethods]
+impl Row {
+    #[new]
+    fn new(cursor: &Bound<'_, Cursor>, data: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let py = cursor.py();
+        let description = cursor.get().description(py)?;
+        Ok(Self {
+            data: data.clone().unbind(),
+            description: description.unwrap_or_else(|| PyTuple::empty(py).unbind()),
+        })
+    }
+
+    /// The names of the columns, as a list of `str`.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let names = PyList::empty(py);
+        for name in self.names(py) {
+            names.append(name?)?;
+        }
+        Ok(names)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.data.bind(py).len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let data = self.data.bind(py);
+        if let Ok(wanted) = key.cast::<PyString>() {
+            let wanted = wanted.to_str()?;
+            for (index, name) in self.names(py).enumerate() {
+                if same_name(name?.to_str()?, wanted) {
+                    return data.get_item(index);
+                }
+            }
+            return Err(PyIndexError::new_err("No item with that key"));
+        }
+        if key.is_instance_of::<PySlice>() {
+            return data.as_any().get_item(key);
+        }
+        if key.hasattr("__index__")? {
+            return data.as_any().get_item(key);
+        }
+        Err(PyTypeError::new_err("Index must be int or string"))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.data.bind(py).try_iter()
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.description.bind(py).hash()?.hash(&mut hasher);
+        self.data.bind(py).hash()?.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let (CompareOp::Eq | CompareOp::Ne, Ok(other)) = (operation, other.cast::<Self>()) else {
+            return Ok(py.NotImplemented());
+        };
+        let other = other.get();
+        let equal = self.description.bind(py).eq(other.description.bind(py))?
+            && self.data.bind(py).eq(other.data.bind(py))?;
+        let result = equal == matches!(operation, CompareOp::Eq);
+        Ok(result.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.data)?;
+        visit.call(&self.description)
+    }
+}
+
+/// Column names match whatever the case of their ASCII letters, as in SQL.
+fn same_name(left: &str, right: &str) -> bool {
+    left.eq_ignore_ascii_case(right)
+}

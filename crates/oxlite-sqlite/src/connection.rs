@@ -1,0 +1,482 @@
+//! The owner of a `sqlite3*`: opening, locking, closing, and what one asks of a whole connection.
+//!
+//! Invariants, which every unsafe block below leans on:
+//! - `State::database` is non-NULL and open while `State::closed` is false.
+//! - It is used only by the thread that holds `Handle::state`; `sqlite3_interrupt` alone is called
+//!   without it, under `Handle::interruptible`, which closing empties first.
+//! - `State::depth` counts the guards alive. Closing and replacing callbacks need exactly one, so no
+//!   frame further up the stack can hold a row, a statement in mid-step, or a running callback.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use libsqlite3_sys as ffi;
+use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
+
+use crate::error::{Error, Result};
+
+/// How a database is opened (<https://sqlite.org/c3ref/open.html>).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenFlags {
+    /// Refuse writes; the file must exist.
+    pub read_only: bool,
+    /// Read the name as a URI when it begins with `file:`.
+    pub uri: bool,
+}
+
+impl OpenFlags {
+    fn bits(self) -> c_int {
+        // Our lock serialises all use of a connection, so SQLite's own mutex would be a second one.
+        let mut bits = ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
+        bits |= if self.read_only {
+            ffi::SQLITE_OPEN_READONLY
+        } else {
+            ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE
+        };
+        if self.uri {
+            bits |= ffi::SQLITE_OPEN_URI;
+        }
+        bits
+    }
+}
+
+/// The boolean switches of `sqlite3_db_config` that Oxlite uses
+/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseConfig {
+    /// Double-quoted text as a string literal in data manipulation.
+    DoubleQuotedStringsInDml,
+    /// Double-quoted text as a string literal in schema statements.
+    DoubleQuotedStringsInDdl,
+    /// `sqlite3_load_extension` from C; the SQL function has its own switch and is off.
+    LoadExtension,
+}
+
+impl DatabaseConfig {
+    fn code(self) -> c_int {
+        match self {
+            Self::DoubleQuotedStringsInDml => ffi::SQLITE_DBCONFIG_DQS_DML,
+            Self::DoubleQuotedStringsInDdl => ffi::SQLITE_DBCONFIG_DQS_DDL,
+            Self::LoadExtension => ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+        }
+    }
+}
+
+/// How far a transaction has gone (<https://sqlite.org/c3ref/txn_state.html>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TransactionState {
+    /// No lock, no snapshot.
+    None,
+    /// A read snapshot is held.
+    Read,
+    /// The write lock is held.
+    Write,
+}
+
+/// Called with the number of calls so far for one lock; `true` means: try again.
+type BusyHandler = Box<dyn Fn(u32) -> bool + Send>;
+
+struct State {
+    database: *mut ffi::sqlite3,
+    closed: Cell<bool>,
+    /// Guards alive, all on the thread that holds the lock.
+    depth: Cell<u32>,
+    /// Boxed twice: the outer box gives SQLite a thin, stable pointer. Replaced only at depth one.
+    busy_handler: RefCell<Option<Box<BusyHandler>>>,
+}
+
+// SAFETY: `database` is an owned handle without thread affinity (THREADSAFE=2); the lock around
+// `State` moves between threads, never shares. The busy handler is `Send`.
+unsafe impl Send for State {}
+
+/// A statement that lost its owner while another thread held the lock.
+struct Orphan(NonNull<ffi::sqlite3_stmt>);
+
+// SAFETY: a prepared statement has no thread affinity; it is finalised under the lock.
+unsafe impl Send for Orphan {}
+
+/// The target of `sqlite3_interrupt`, NULL once closed.
+struct Interruptible(*mut ffi::sqlite3);
+
+// SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open.
+unsafe impl Send for Interruptible {}
+
+pub(crate) struct Handle {
+    /// Protects every use of the connection and of its statements; re-entrant because SQLite calls
+    /// back into code that may use the same connection. It does not protect the file: SQLite does.
+    state: ReentrantMutex<State>,
+    /// Statements dropped while somebody else held `state`; finalised at the next lock.
+    orphans: Mutex<Vec<Orphan>>,
+    has_orphans: AtomicBool,
+    interruptible: Mutex<Interruptible>,
+}
+
+impl Handle {
+    /// Finalises `statement` now if the lock is free or ours, else leaves it to the next holder.
+    pub(crate) fn finalize(&self, statement: NonNull<ffi::sqlite3_stmt>) {
+        if let Some(state) = self.state.try_lock() {
+            // A closed connection has finalised all its statements.
+            if !state.closed.get() {
+                // SAFETY: the statement belongs to this open connection, whose lock we hold, and
+                // its only owner is giving it up.
+                unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+            }
+        } else {
+            self.orphans.lock().push(Orphan(statement));
+            self.has_orphans.store(true, Ordering::Release);
+        }
+    }
+
+    fn finalize_orphans(&self) {
+        if self.has_orphans.swap(false, Ordering::Acquire) {
+            for Orphan(statement) in self.orphans.lock().drain(..) {
+                // SAFETY: its owner gave it up; the caller holds the lock of the open connection.
+                unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+            }
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody holds a guard or a statement any more: each of them borrows or shares this handle.
+        let state = self.state.get_mut();
+        if state.closed.get() {
+            return;
+        }
+        let database = state.database;
+        for Orphan(statement) in self.orphans.get_mut().drain(..) {
+            // SAFETY: owned by nobody else, the connection is still open.
+            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+        }
+        // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
+        unsafe { ffi::sqlite3_close(database) };
+    }
+}
+
+/// An open SQLite connection; clones share it. Closed when the last clone and the last statement
+/// are gone, or at once by [`Locked::close`].
+#[derive(Clone)]
+pub struct Connection {
+    handle: Arc<Handle>,
+}
+
+impl Connection {
+    /// Opens a database file, `:memory:`, or a temporary database (the empty name).
+    pub fn open(name: &CStr, flags: OpenFlags) -> Result<Self> {
+        let mut database = ptr::null_mut();
+        // SAFETY: a NUL-terminated name, a place for the handle, the default VFS.
+        let code = unsafe {
+            ffi::sqlite3_open_v2(name.as_ptr(), &raw mut database, flags.bits(), ptr::null())
+        };
+        if code != ffi::SQLITE_OK {
+            // SAFETY: NULL, or a handle in the "sick" state that nobody else knows; it still
+            // carries the message and must be closed.
+            let error = unsafe { Error::of(database, code) };
+            // SAFETY: as above; NULL is a no-op.
+            unsafe { ffi::sqlite3_close(database) };
+            return Err(error);
+        }
+        Ok(Self {
+            handle: Arc::new(Handle {
+                state: ReentrantMutex::new(State {
+                    database,
+                    closed: Cell::new(false),
+                    depth: Cell::new(0),
+                    busy_handler: RefCell::new(None),
+                }),
+                orphans: Mutex::new(Vec::new()),
+                has_orphans: AtomicBool::new(false),
+                interruptible: Mutex::new(Interruptible(database)),
+            }),
+        })
+    }
+
+    /// Locks the connection for this thread, waiting while another thread holds it. `None` when the
+    /// connection is closed.
+    pub fn lock(&self) -> Option<Locked<'_>> {
+        Locked::new(&self.handle, self.handle.state.lock())
+    }
+
+    /// Like [`lock`](Self::lock), without waiting: `Err(())` when another thread holds it.
+    #[expect(
+        clippy::result_unit_err,
+        reason = "there is one way to fail, and it is the name"
+    )]
+    pub fn try_lock(&self) -> Result<Option<Locked<'_>>, ()> {
+        match self.handle.state.try_lock() {
+            Some(state) => Ok(Locked::new(&self.handle, state)),
+            None => Err(()),
+        }
+    }
+
+    /// A handle that can interrupt this connection from any thread and does not keep it open.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle {
+            handle: Arc::downgrade(&self.handle),
+        }
+    }
+}
+
+/// Interrupts a connection from any thread (<https://sqlite.org/c3ref/interrupt.html>).
+#[derive(Clone)]
+pub struct InterruptHandle {
+    handle: std::sync::Weak<Handle>,
+}
+
+impl InterruptHandle {
+    /// Makes the statements running now fail with `SQLITE_INTERRUPT`; nothing if none runs or the
+    /// connection is closed.
+    pub fn interrupt(&self) {
+        if let Some(handle) = self.handle.upgrade() {
+            let target = handle.interruptible.lock();
+            if !target.0.is_null() {
+                // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
+                unsafe { ffi::sqlite3_interrupt(target.0) };
+            }
+        }
+    }
+}
+
+/// The right to use an open connection, on this thread, until dropped. May be taken again by the
+/// same thread (callbacks do).
+pub struct Locked<'c> {
+    handle: &'c Arc<Handle>,
+    state: ReentrantMutexGuard<'c, State>,
+    /// Neither `Send` nor `Sync`: the lock belongs to one thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl<'c> Locked<'c> {
+    #[inline]
+    fn new(handle: &'c Arc<Handle>, state: ReentrantMutexGuard<'c, State>) -> Option<Self> {
+        if state.closed.get() {
+            return None;
+        }
+        handle.finalize_orphans();
+        state.depth.set(state.depth.get() + 1);
+        Some(Self {
+            handle,
+            state,
+            _not_send: PhantomData,
+        })
+    }
+
+    /// The open database. Valid, and ours to use, for as long as this guard lives.
+    #[inline]
+    pub(crate) fn database(&self) -> *mut ffi::sqlite3 {
+        self.state.database
+    }
+
+    #[inline]
+    pub(crate) fn handle(&self) -> &'c Arc<Handle> {
+        self.handle
+    }
+
+    /// `Ok` for `SQLITE_OK`, else the connection's error.
+    pub(crate) fn check(&self, code: c_int) -> Result<()> {
+        if code == ffi::SQLITE_OK {
+            Ok(())
+        } else {
+            // SAFETY: open and locked by this guard.
+            Err(unsafe { Error::of(self.database(), code) })
+        }
+    }
+
+    fn require_outermost(&self, what: &str) -> Result<()> {
+        if self.state.depth.get() == 1 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ffi::SQLITE_MISUSE,
+            format!("{what} from inside a callback of the same connection is not possible"),
+        ))
+    }
+
+    /// Closes the connection: finalises every statement, rolls back an open transaction.
+    ///
+    /// Fails, and changes nothing, when an outer guard of this thread is alive.
+    pub fn close(self) -> Result<()> {
+        self.require_outermost("closing")?;
+        self.handle.interruptible.lock().0 = ptr::null_mut();
+        self.handle.orphans.lock().clear();
+        let database = self.database();
+        loop {
+            // SAFETY: open and locked; NULL asks for the first statement.
+            let statement = unsafe { ffi::sqlite3_next_stmt(database, ptr::null_mut()) };
+            if statement.is_null() {
+                break;
+            }
+            // SAFETY: a live statement of this connection. Its owner can no longer touch it: every
+            // method needs a guard, and after `closed` is set there is none.
+            unsafe { ffi::sqlite3_finalize(statement) };
+        }
+        self.state.closed.set(true);
+        // SAFETY: open until this line, which nobody passes twice: it holds no statement, and the
+        // bindings offer no blob or backup handle that could keep it busy.
+        let code = unsafe { ffi::sqlite3_close(database) };
+        *self.state.busy_handler.borrow_mut() = None;
+        if code == ffi::SQLITE_OK {
+            Ok(())
+        } else {
+            Err(Error::from_code(code))
+        }
+    }
+
+    /// Whether no transaction is open (<https://sqlite.org/c3ref/get_autocommit.html>).
+    #[inline]
+    pub fn is_autocommit(&self) -> bool {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_get_autocommit(self.database()) != 0 }
+    }
+
+    /// How far the open transaction has gone, over all attached databases.
+    #[inline]
+    pub fn transaction_state(&self) -> TransactionState {
+        // SAFETY: open and locked by this guard; NULL asks for the highest of all schemas.
+        match unsafe { ffi::sqlite3_txn_state(self.database(), ptr::null()) } {
+            ffi::SQLITE_TXN_WRITE => TransactionState::Write,
+            ffi::SQLITE_TXN_READ => TransactionState::Read,
+            _ => TransactionState::None,
+        }
+    }
+
+    /// The row id of the latest insert (<https://sqlite.org/c3ref/last_insert_rowid.html>).
+    pub fn last_insert_rowid(&self) -> i64 {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_last_insert_rowid(self.database()) }
+    }
+
+    /// Rows changed by the latest completed INSERT, UPDATE or DELETE.
+    pub fn changes(&self) -> i64 {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_changes64(self.database()) }
+    }
+
+    /// Rows changed since the connection was opened.
+    pub fn total_changes(&self) -> i64 {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_total_changes64(self.database()) }
+    }
+
+    /// Whether the main database cannot be written through this connection.
+    pub fn is_read_only(&self) -> bool {
+        // SAFETY: open and locked by this guard; "main" always exists.
+        unsafe { ffi::sqlite3_db_readonly(self.database(), c"main".as_ptr()) == 1 }
+    }
+
+    /// The absolute path of the main database file; empty for in-memory and temporary databases.
+    pub fn filename(&self) -> Vec<u8> {
+        // SAFETY: open and locked by this guard; "main" always exists.
+        let name = unsafe { ffi::sqlite3_db_filename(self.database(), c"main".as_ptr()) };
+        if name.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: NUL-terminated, owned by the connection; copied before the guard is released.
+        unsafe { CStr::from_ptr(name) }.to_bytes().to_vec()
+    }
+
+    /// The value of a run-time limit (<https://sqlite.org/c3ref/limit.html>), here the longest SQL
+    /// text or value in bytes.
+    pub fn length_limit_bytes(&self) -> usize {
+        // SAFETY: open and locked by this guard; a negative value only asks.
+        let limit =
+            unsafe { ffi::sqlite3_limit(self.database(), ffi::SQLITE_LIMIT_SQL_LENGTH, -1) };
+        usize::try_from(limit).unwrap_or(0)
+    }
+
+    /// Sets one of the boolean switches and returns the value in force afterwards.
+    pub fn set_config(&self, config: DatabaseConfig, enabled: bool) -> Result<bool> {
+        let mut effective: c_int = -1;
+        // SAFETY: open and locked by this guard; these switches take an int and an int*.
+        let code = unsafe {
+            ffi::sqlite3_db_config(
+                self.database(),
+                config.code(),
+                c_int::from(enabled),
+                &raw mut effective,
+            )
+        };
+        self.check(code)?;
+        Ok(effective == 1)
+    }
+
+    /// Waits for locks by SQLite's own table of sleeps, up to `timeout`
+    /// (<https://sqlite.org/c3ref/busy_timeout.html>); zero does not wait. Replaces a busy handler.
+    pub fn set_busy_timeout(&self, timeout: Duration) -> Result<()> {
+        self.require_outermost("setting the busy timeout")?;
+        let milliseconds = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
+        // SAFETY: open and locked by this guard.
+        self.check(unsafe { ffi::sqlite3_busy_timeout(self.database(), milliseconds) })?;
+        *self.state.busy_handler.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// Waits for locks by asking `handler`, with the number of calls so far, whether to try again
+    /// (<https://sqlite.org/c3ref/busy_handler.html>). A panic in it counts as "no".
+    pub fn set_busy_handler(&self, handler: impl Fn(u32) -> bool + Send + 'static) -> Result<()> {
+        self.require_outermost("setting the busy handler")?;
+        let handler: Box<BusyHandler> = Box::new(Box::new(handler));
+        let argument = ptr::from_ref::<BusyHandler>(&handler).cast_mut();
+        // SAFETY: open and locked by this guard. The box lives in `State` until it is replaced or
+        // the connection closes, both of which take SQLite's pointer to it away first.
+        let code = unsafe {
+            ffi::sqlite3_busy_handler(self.database(), Some(call_busy_handler), argument.cast())
+        };
+        self.check(code)?;
+        *self.state.busy_handler.borrow_mut() = Some(handler);
+        Ok(())
+    }
+
+    /// Prepares and runs every statement of `sql`, discarding rows.
+    pub fn execute_batch(&self, sql: &str) -> Result<()> {
+        let mut rest = sql;
+        while !rest.is_empty() {
+            let prepared = self.prepare(rest, false)?;
+            if let Some(mut statement) = prepared.statement {
+                while statement.step(self)? == crate::Step::Row {}
+            }
+            rest = &rest[prepared.tail_offset..];
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.state.depth.set(self.state.depth.get() - 1);
+    }
+}
+
+/// The trampoline between SQLite and a busy handler.
+///
+/// # Safety
+///
+/// `argument` points to the `BusyHandler` that `set_busy_handler` keeps alive.
+unsafe extern "C" fn call_busy_handler(argument: *mut c_void, calls: c_int) -> c_int {
+    // SAFETY: see this function's contract; handlers are shared, never mutated.
+    let handler = unsafe { &*argument.cast::<BusyHandler>() };
+    // A panic must not unwind into C.
+    let again = catch_unwind(AssertUnwindSafe(|| handler(calls.unsigned_abs())));
+    c_int::from(again.unwrap_or(false))
+}
+
+/// A column or parameter name as text; names come from the SQL text, which was UTF-8.
+///
+/// # Safety
+///
+/// `name` is NULL or NUL-terminated and lives as long as `'a`.
+pub(crate) unsafe fn name_from_c<'a>(name: *const c_char) -> Option<&'a str> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: see this function's contract.
+    unsafe { CStr::from_ptr(name) }.to_str().ok()
+}

@@ -1,0 +1,51 @@
+//! Owned, safe handles over SQLite's C interface: the only unsafe SQLite code of Oxlite.
+//!
+//! Three steps lead from C to the rest of the house: the raw bindings (`libsqlite3-sys`), one owner
+//! type per C handle with a `Drop` ([`Connection`], [`Statement`]), and the safe methods on them.
+//! No raw pointer leaves this crate.
+//!
+//! # The invariant everything rests on
+//!
+//! SQLite is compiled with `SQLITE_THREADSAFE=2`: it locks nothing per connection, its caller must.
+//! So **the lock is the key**: a connection is used only through the [`Locked`] guard that
+//! [`Connection::lock`] returns, and a statement only together with the guard of the connection it
+//! was prepared on. The guard is re-entrant, since SQLite calls back into code that may use the same
+//! connection, and it stays on its thread. Closing needs the outermost guard, so nobody up the stack
+//! can be left with a dangling row or statement.
+//!
+//! # Compile-time options
+//!
+//! The options of the bundled SQLite come from the environment variable `LIBSQLITE3_FLAGS`, which
+//! this workspace sets in `.cargo/config.toml`. Cargo applies that file to builds *inside* the
+//! workspace only. **A crate that depends on this one (or on `oxlite-core`) must set the same
+//! variable in its own `.cargo/config.toml`**; otherwise it gets the bundled defaults: foreign keys
+//! on, `file:` parsed as a URI, extension loading open, `fsync` instead of `fdatasync` at each
+//! durable commit. [`build::compile_options`] tells what one has. Memory safety does not depend on
+//! it.
+
+mod code;
+mod connection;
+mod error;
+mod statement;
+mod value;
+
+pub mod build;
+
+pub use code::code_name;
+pub use connection::{
+    Connection, DatabaseConfig, InterruptHandle, Locked, OpenFlags, TransactionState,
+};
+pub use error::{Error, Result};
+pub use statement::{Prepared, Row, Statement, Step};
+pub use value::ValueRef;
+
+/// SQLite's result codes, under SQLite's own names.
+pub mod codes {
+    pub use libsqlite3_sys::{
+        SQLITE_ABORT, SQLITE_AUTH, SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_CANTOPEN,
+        SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL,
+        SQLITE_INTERNAL, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_LOCKED, SQLITE_MISMATCH,
+        SQLITE_MISUSE, SQLITE_NOLFS, SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK,
+        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
+    };
+}

@@ -1,0 +1,357 @@
+//! The owner of a `sqlite3_stmt*`: preparing, binding, stepping, reading the row.
+//!
+//! Invariants:
+//! - `Statement::raw` is a live statement of `Statement::handle` for as long as that connection is
+//!   open; after closing, no guard exists and no method can be called.
+//! - Every method takes the guard of *its own* connection; another one's is refused as misuse.
+//! - A [`Row`] borrows the statement and the guard, so neither step, reset nor close can pull the
+//!   column memory away from under it.
+
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Arc;
+
+use libsqlite3_sys as ffi;
+
+use crate::connection::{Handle, Locked, name_from_c};
+use crate::error::{Error, Result};
+use crate::value::ValueRef;
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A row is ready: [`Statement::row`].
+    Row,
+    /// The statement is complete and has been reset.
+    Done,
+}
+
+/// The outcome of preparing: nothing for SQL that holds only space and comments.
+pub struct Prepared {
+    /// The first statement of the text.
+    pub statement: Option<Statement>,
+    /// Where the text after it begins, in bytes.
+    pub tail_offset: usize,
+}
+
+/// A prepared statement, finalised when dropped.
+pub struct Statement {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    handle: Arc<Handle>,
+    parameter_count: usize,
+    read_only: bool,
+    has_row: bool,
+}
+
+// SAFETY: a prepared statement has no thread affinity, and every use of it holds the lock of its
+// connection.
+unsafe impl Send for Statement {}
+// SAFETY: as above; a shared reference allows nothing without that lock either.
+unsafe impl Sync for Statement {}
+
+impl Locked<'_> {
+    /// Prepares the first statement of `sql`. `persistent` tells SQLite that it will be kept and
+    /// used again, as in a statement cache.
+    pub fn prepare(&self, sql: &str, persistent: bool) -> Result<Prepared> {
+        let Ok(length) = c_int::try_from(sql.len()) else {
+            return Err(Error::from_code(ffi::SQLITE_TOOBIG));
+        };
+        let flags = if persistent {
+            ffi::SQLITE_PREPARE_PERSISTENT
+        } else {
+            0
+        };
+        let mut raw = ptr::null_mut();
+        let mut tail = ptr::null();
+        // SAFETY: open and locked; the text is `length` bytes long and outlives the call, `tail`
+        // points into it.
+        let code = unsafe {
+            ffi::sqlite3_prepare_v3(
+                self.database(),
+                sql.as_ptr().cast(),
+                length,
+                flags as _,
+                &raw mut raw,
+                &raw mut tail,
+            )
+        };
+        self.check(code)?;
+        let tail_offset = if tail.is_null() {
+            sql.len()
+        } else {
+            (tail as usize)
+                .saturating_sub(sql.as_ptr() as usize)
+                .min(sql.len())
+        };
+        let statement = NonNull::new(raw).map(|raw| Statement {
+            // SAFETY: a fresh statement of this locked connection, like the next line.
+            parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) } as usize,
+            // SAFETY: as above.
+            read_only: unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0,
+            raw,
+            handle: Arc::clone(self.handle()),
+            has_row: false,
+        });
+        // Without a statement there is nothing left to prepare: space, comments, or a NUL byte, at
+        // which SQLite stops and a script would never end.
+        let tail_offset = if statement.is_some() {
+            tail_offset
+        } else {
+            sql.len()
+        };
+        Ok(Prepared {
+            statement,
+            tail_offset,
+        })
+    }
+}
+
+impl Statement {
+    /// Refuses the guard of another connection: the one way in which safe code could break the
+    /// crate's invariant.
+    #[inline]
+    fn check_owner(&self, locked: &Locked<'_>) -> Result<()> {
+        if Arc::ptr_eq(&self.handle, locked.handle()) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ffi::SQLITE_MISUSE,
+            "the statement belongs to another connection",
+        ))
+    }
+
+    /// How many parameters the SQL has: the highest number used.
+    #[inline]
+    pub fn parameter_count(&self) -> usize {
+        self.parameter_count
+    }
+
+    /// Whether the statement makes no direct change to the database file
+    /// (<https://sqlite.org/c3ref/stmt_readonly.html>); BEGIN, COMMIT and SAVEPOINT count as
+    /// read-only.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether a row is ready to be read.
+    #[inline]
+    pub fn has_row(&self) -> bool {
+        self.has_row
+    }
+
+    /// The name of parameter `index` (from 1) with its prefix, `None` for `?`.
+    pub fn parameter_name<'l>(&'l self, locked: &'l Locked<'_>, index: usize) -> Option<&'l str> {
+        self.check_owner(locked).ok()?;
+        let index = c_int::try_from(index).ok()?;
+        // SAFETY: live statement under its lock; the name lives as long as the statement.
+        unsafe { name_from_c(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), index)) }
+    }
+
+    /// How many columns the rows have; 0 for statements that return none.
+    #[inline]
+    pub fn column_count(&self, locked: &Locked<'_>) -> usize {
+        if self.check_owner(locked).is_err() {
+            return 0;
+        }
+        // SAFETY: live statement under its lock.
+        unsafe { ffi::sqlite3_column_count(self.raw.as_ptr()) as usize }
+    }
+
+    /// The name of column `index` (from 0), or an error when memory runs out.
+    pub fn column_name<'l>(&'l self, locked: &'l Locked<'_>, index: usize) -> Result<&'l [u8]> {
+        self.check_owner(locked)?;
+        let index = c_int::try_from(index).map_err(|_| Error::from_code(ffi::SQLITE_RANGE))?;
+        // SAFETY: live statement under its lock; an index out of range gives NULL.
+        let name = unsafe { ffi::sqlite3_column_name(self.raw.as_ptr(), index) };
+        if name.is_null() {
+            return Err(Error::from_code(ffi::SQLITE_NOMEM));
+        }
+        // SAFETY: NUL-terminated; valid until the statement is finalised, re-prepared or asked
+        // again for this name, none of which a shared borrow allows.
+        Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    }
+
+    /// How often SQLite has prepared the statement anew because the schema changed; columns may
+    /// have changed with it.
+    pub fn reprepare_count(&self, locked: &Locked<'_>) -> i32 {
+        if self.check_owner(locked).is_err() {
+            return 0;
+        }
+        // SAFETY: live statement under its lock; 0 leaves the counter as it is.
+        unsafe { ffi::sqlite3_stmt_status(self.raw.as_ptr(), ffi::SQLITE_STMTSTATUS_REPREPARE, 0) }
+    }
+
+    /// Binds parameter `index` (from 1). Text and blobs are copied by SQLite.
+    #[inline]
+    pub fn bind(&mut self, locked: &Locked<'_>, index: usize, value: ValueRef<'_>) -> Result<()> {
+        self.check_owner(locked)?;
+        let raw = self.raw.as_ptr();
+        let index = c_int::try_from(index).map_err(|_| Error::from_code(ffi::SQLITE_RANGE))?;
+        // SAFETY: live statement under its lock. Pointers are valid for the lengths given, never
+        // NULL (a Rust slice's is dangling at worst, with length 0), and SQLITE_TRANSIENT makes
+        // SQLite copy before the call returns.
+        let code = unsafe {
+            match value {
+                ValueRef::Null => ffi::sqlite3_bind_null(raw, index),
+                ValueRef::Integer(integer) => ffi::sqlite3_bind_int64(raw, index, integer),
+                ValueRef::Real(real) => ffi::sqlite3_bind_double(raw, index, real),
+                ValueRef::Text(text) => ffi::sqlite3_bind_text64(
+                    raw,
+                    index,
+                    text.as_ptr().cast(),
+                    text.len() as u64,
+                    ffi::SQLITE_TRANSIENT(),
+                    ffi::SQLITE_UTF8 as _,
+                ),
+                ValueRef::Blob(bytes) => ffi::sqlite3_bind_blob64(
+                    raw,
+                    index,
+                    bytes.as_ptr().cast(),
+                    bytes.len() as u64,
+                    ffi::SQLITE_TRANSIENT(),
+                ),
+            }
+        };
+        locked.check(code)
+    }
+
+    /// Sets every parameter to NULL again and frees what was bound.
+    pub fn clear_bindings(&mut self, locked: &Locked<'_>) {
+        if self.check_owner(locked).is_ok() {
+            // SAFETY: live statement under its lock.
+            unsafe { ffi::sqlite3_clear_bindings(self.raw.as_ptr()) };
+        }
+    }
+
+    /// Runs to the next row or to the end. At the end, and after an error, the statement is reset,
+    /// so it holds no lock and no snapshot.
+    #[inline]
+    pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
+        self.check_owner(locked)?;
+        self.has_row = false;
+        // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
+        match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
+            ffi::SQLITE_ROW => {
+                self.has_row = true;
+                Ok(Step::Row)
+            }
+            ffi::SQLITE_DONE => {
+                // The work is complete; a failing reset would repeat an error step had returned.
+                // SAFETY: as above.
+                unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
+                Ok(Step::Done)
+            }
+            code => {
+                // The error is read first: the reset may run a rollback that replaces it.
+                // SAFETY: open and locked by the guard.
+                let error = unsafe { Error::of(locked.database(), code) };
+                // SAFETY: as above.
+                unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops the statement where it stands. For one that wrote in autocommit mode this is where the
+    /// commit happens, so it may fail and it may wait for the disk.
+    pub fn reset(&mut self, locked: &Locked<'_>) -> Result<()> {
+        self.check_owner(locked)?;
+        self.has_row = false;
+        // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
+        locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) })
+    }
+
+    /// The row that the latest step made ready, `None` if it made none.
+    #[inline]
+    pub fn row<'l>(&'l self, locked: &'l Locked<'_>) -> Option<Row<'l>> {
+        if !self.has_row || self.check_owner(locked).is_err() {
+            return None;
+        }
+        Some(Row {
+            raw: self.raw,
+            // SAFETY: live statement under its lock, with a row ready.
+            column_count: unsafe { ffi::sqlite3_data_count(self.raw.as_ptr()) } as usize,
+            _borrow: PhantomData,
+        })
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        self.handle.finalize(self.raw);
+    }
+}
+
+/// The current row. It borrows its statement and the connection's guard.
+pub struct Row<'l> {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    column_count: usize,
+    /// Of the statement and of the guard; and, like the guard, bound to this thread.
+    _borrow: PhantomData<(&'l Statement, *const ())>,
+}
+
+impl Row<'_> {
+    /// How many columns the row has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.column_count
+    }
+
+    /// Whether the row has no columns, which SQLite does not produce.
+    pub fn is_empty(&self) -> bool {
+        self.column_count == 0
+    }
+
+    /// The value of column `index` (from 0), borrowed from SQLite until the row is dropped.
+    #[inline]
+    pub fn get(&self, index: usize) -> Result<ValueRef<'_>> {
+        if index >= self.column_count {
+            return Err(Error::from_code(ffi::SQLITE_RANGE));
+        }
+        let raw = self.raw.as_ptr();
+        let column = index as c_int;
+        // SAFETY: the row's borrow keeps the statement live, locked and unmoved; the index is in
+        // range. The type is asked first and each value read in its own type, so SQLite converts
+        // nothing; length is asked after the pointer, as its documentation requires.
+        unsafe {
+            match ffi::sqlite3_column_type(raw, column) {
+                ffi::SQLITE_INTEGER => {
+                    Ok(ValueRef::Integer(ffi::sqlite3_column_int64(raw, column)))
+                }
+                ffi::SQLITE_FLOAT => Ok(ValueRef::Real(ffi::sqlite3_column_double(raw, column))),
+                ffi::SQLITE_TEXT => {
+                    let text = ffi::sqlite3_column_text(raw, column);
+                    let length = ffi::sqlite3_column_bytes(raw, column) as usize;
+                    bytes_from_c(text, length).map(ValueRef::Text)
+                }
+                ffi::SQLITE_BLOB => {
+                    let blob = ffi::sqlite3_column_blob(raw, column);
+                    let length = ffi::sqlite3_column_bytes(raw, column) as usize;
+                    if length == 0 {
+                        // A zero-length blob is a NULL pointer by design.
+                        return Ok(ValueRef::Blob(&[]));
+                    }
+                    bytes_from_c(blob.cast(), length).map(ValueRef::Blob)
+                }
+                _ => Ok(ValueRef::Null),
+            }
+        }
+    }
+}
+
+/// The bytes of a column; a NULL pointer where there must be one means that memory ran out.
+///
+/// # Safety
+///
+/// `bytes` is NULL or valid for `length` bytes during `'a`.
+#[inline]
+unsafe fn bytes_from_c<'a>(bytes: *const u8, length: usize) -> Result<&'a [u8]> {
+    if bytes.is_null() {
+        return Err(Error::from_code(ffi::SQLITE_NOMEM));
+    }
+    // SAFETY: not NULL, and valid by this function's contract.
+    Ok(unsafe { slice::from_raw_parts(bytes, length) })
+}

@@ -1,0 +1,43 @@
+"""apsw, the other complete Python wrapper around SQLite."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, cast
+
+from oxlite.bench.drivers.base import Connection, Driver
+from oxlite.bench.scenarios.scenario import Scenario
+
+
+class Apsw(Driver):
+    """``apsw``."""
+
+    name = "apsw"
+    title = "apsw"
+    module = "apsw"
+    install = "pip install apsw"
+    refused_busy: ClassVar[Mapping[str, str]] = {
+        "fair": "apsw's busy handler is a Python callable; the one measured here is native",
+        "gate": "the gate is Oxlite's; apsw has no queue for locks",
+    }
+
+    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+        """See the base class."""
+        import apsw
+
+        connection = apsw.Connection(str(path))
+        if scenario.busy != "none":
+            connection.set_busy_timeout(round(timeout_seconds * 1000))
+        # Its cursor's ``fetchone`` and ``fetchall`` are those of the protocol.
+        return cast(Connection, connection)
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See the base class."""
+        import apsw
+
+        return (apsw.Error,)
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        import apsw
+
+        return {"driver": apsw.apsw_version(), "sqlite": apsw.sqlite_lib_version()}

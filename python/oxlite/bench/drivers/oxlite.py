@@ -1,0 +1,57 @@
+"""Oxlite's drop-in ``sqlite3``, in the build that the scenario names.
+
+The build is chosen by the worker's bootstrap, before this module is imported.
+The profile is ``stock`` always: the scenario's pragmas are applied by the lab,
+through SQL, as on every other driver.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from oxlite.bench.drivers.base import Connection, Driver, distribution_version
+from oxlite.bench.scenarios.scenario import Scenario
+
+
+class Oxlite(Driver):
+    """``oxlite.sqlite3``."""
+
+    name = "oxlite"
+    title = "oxlite"
+    module = "oxlite.sqlite3"
+    install = "pip install oxlite"
+    default_build = "tuned"
+    builds = ("tuned", "stock", "seed")
+    refused_busy: ClassVar[Mapping[str, str]] = {
+        "gate": "this version of oxlite has no gate yet",
+    }
+
+    def refusal(self, scenario: Scenario) -> str | None:
+        """See the base class."""
+        if scenario.build == "own":
+            return "oxlite's own build is called tuned"
+        return super().refusal(scenario)
+
+    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+        """See the base class."""
+        from oxlite import sqlite3
+
+        return sqlite3.connect(
+            path,
+            timeout=timeout_seconds,
+            isolation_level=None,
+            busy=scenario.busy or "backoff",
+            profile="stock",
+        )
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See the base class."""
+        from oxlite import sqlite3
+
+        return (sqlite3.Error,)
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        from oxlite import sqlite3
+
+        return {"driver": distribution_version("oxlite"), "sqlite": sqlite3.sqlite_version}

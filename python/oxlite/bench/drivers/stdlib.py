@@ -1,0 +1,41 @@
+"""The standard library's ``sqlite3``, with whatever SQLite Python was built on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from oxlite.bench.drivers.base import Connection, Driver
+from oxlite.bench.scenarios.scenario import Scenario
+
+
+class StandardLibrary(Driver):
+    """``sqlite3`` of the running Python."""
+
+    name = "stdlib"
+    title = "the standard library's sqlite3"
+    module = "_sqlite3"
+    install = "a Python built with SQLite"
+    refused_busy: ClassVar[Mapping[str, str]] = {
+        "fair": "the standard library lets nobody set a busy handler, only SQLite's own timeout",
+        "gate": "the gate is Oxlite's; the standard library has no queue for locks",
+    }
+
+    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+        """See the base class."""
+        import sqlite3
+
+        wait_seconds = 0.0 if scenario.busy == "none" else timeout_seconds
+        return sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See the base class."""
+        import sqlite3
+
+        return (sqlite3.Error,)
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        import platform
+        import sqlite3
+
+        return {"driver": platform.python_version(), "sqlite": sqlite3.sqlite_version}

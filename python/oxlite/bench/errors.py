@@ -1,0 +1,71 @@
+"""The errors of the lab.
+
+::
+
+    Exception
+    └── LabError                 whatever the lab reports in one line
+        ├── UsageError           an option, name or file the user gave is wrong
+        ├── WorkerError          a worker process died, hung or failed
+        ├── VerificationError    the work done is not the work asked for
+        ├── MalformedRecordError a result file that is not one
+        └── FutureRecordError    a result file written by a newer lab
+    KeyboardInterrupt
+    └── Interrupted              a signal ended the run (carries its number)
+
+A ``WorkerError`` or ``VerificationError`` fails one row and the run goes on;
+the others end the run. Every message is one line, for a terminal.
+"""
+
+import difflib
+import signal
+from collections.abc import Iterable
+
+
+class LabError(Exception):
+    """The base of every error the lab raises on purpose; its message is one line."""
+
+
+class UsageError(LabError):
+    """What the user asked for cannot be done as asked."""
+
+
+class WorkerError(LabError):
+    """A worker process died, did not answer in time, or reported a failure."""
+
+
+class VerificationError(LabError):
+    """A count, digest, setting or table is not what the workload requires."""
+
+
+class MalformedRecordError(LabError):
+    """A result file is not JSON, or not of the shape of a result."""
+
+
+class FutureRecordError(LabError):
+    """A result file has a later schema version than this lab can read."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the run to end.
+
+    Attributes:
+        signal_number: the signal, as in :mod:`signal`.
+    """
+
+    def __init__(self, signal_number: int = signal.SIGINT) -> None:
+        super().__init__(f"interrupted by {signal.Signals(signal_number).name}")
+        self.signal_number = signal_number
+
+
+def unknown(kind: str, given: str, known: Iterable[str]) -> UsageError:
+    """The error for a name nobody knows, with the nearest known one suggested.
+
+    Args:
+        kind: what the name should have been, in the singular ("driver").
+        given: what the user wrote.
+        known: the names that exist.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return UsageError(f"unknown {kind} {given!r}: {hint}known: {', '.join(names)}")

@@ -1,0 +1,173 @@
+"""The results of a run: what the harness fills, the record stores, the report reads.
+
+Invariants: a row has one sample for each measured round, in the order of the
+rounds, so that samples of two rows pair by index; a failed row has a reason
+and its samples are not used; figures are plain numbers in the metric's unit.
+What can be computed from samples (medians, ratios) is computed, not stored in
+the model.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oxlite.bench.harness import statistics
+from oxlite.bench.harness.statistics import Better, Latencies, Summary
+from oxlite.bench.scenarios.cells import Cell
+from oxlite.bench.scenarios.scenario import Scenario
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure every sample has.
+
+    Attributes:
+        name: its key, unit last (``wall_seconds``).
+        title: its name for a reader.
+        better: whether a lower or a higher value is the better one.
+    """
+
+    name: str
+    title: str
+    better: Better
+
+
+@dataclass
+class Sample:
+    """One measurement of one cell.
+
+    Attributes:
+        figures: by metric name; a metric that has no value here is absent.
+        errors: failed operations by class and message.
+        latencies_ns: every latency by kind of operation; pooled into the row,
+            not kept with the sample.
+        detail: whatever else is worth storing, such as figures per process.
+        environment: the environment report, when it was asked for.
+    """
+
+    figures: dict[str, float]
+    errors: dict[str, int] = field(default_factory=dict)
+    latencies_ns: dict[str, "array[int]"] = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=dict)
+    environment: JsonObject | None = None
+
+
+@dataclass
+class Row:
+    """All measurements of one cell.
+
+    Attributes:
+        scenario: its conditions.
+        samples: one for each measured round.
+        latencies: the distribution by kind, over all samples together.
+        environment: the report of a connection that was measured.
+        failure: why the row failed, or ``None``.
+    """
+
+    scenario: Scenario
+    samples: list[Sample] = field(default_factory=list)
+    latencies: dict[str, Latencies] = field(default_factory=dict)
+    environment: JsonObject | None = None
+    failure: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the row."""
+        return self.scenario.label
+
+    def figures(self, metric: str) -> list[float | None]:
+        """The metric in each round."""
+        return [sample.figures.get(metric) for sample in self.samples]
+
+    def summary(self, metric: str) -> Summary | None:
+        """The metric over all rounds; ``None`` if the row failed or never had it."""
+        if self.failure is not None:
+            return None
+        return statistics.summarise([value for value in self.figures(metric) if value is not None])
+
+    def errors(self) -> dict[str, int]:
+        """Failed operations by class and message, over all rounds."""
+        total: Counter[str] = Counter()
+        for sample in self.samples:
+            total.update(sample.errors)
+        return dict(total)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how often to measure.
+
+    Attributes:
+        repeats: measured rounds wanted; seven bound a median with 98 % confidence.
+        time_budget_seconds: no round begins that would probably end after this.
+        warm_ups: rounds before the measured ones, verified and then forgotten.
+    """
+
+    repeats: int = 7
+    time_budget_seconds: float = 600.0
+    warm_ups: int = 1
+
+
+@dataclass
+class Result:
+    """A whole run.
+
+    Attributes:
+        workload: its name.
+        parameters: everything that shaped the work, by name.
+        plan: what was asked for.
+        repeats: the measured rounds there was time for.
+        baselines: labels of the rows that ratios are taken against.
+        rows: the measured and the failed ones, in order.
+        impossible: the cells that could not run here, with reasons.
+        work_digest: of the list of work, the same for every row.
+        command: the command line that repeats the run.
+        started_at: ISO 8601, UTC.
+        duration_seconds: from the first cell to the last.
+        notes: sentences the reader should know, such as that the disk is memory.
+    """
+
+    workload: str
+    parameters: JsonObject
+    plan: Plan
+    repeats: int
+    baselines: Sequence[str]
+    rows: list[Row]
+    impossible: Sequence[Cell]
+    work_digest: str
+    command: str
+    started_at: str
+    duration_seconds: float
+    notes: Sequence[str] = ()
+
+    def row(self, label: str) -> Row | None:
+        """The row called ``label``, if it was measured without failure."""
+        return next((row for row in self.rows if row.label == label and not row.failure), None)
+
+    def improvement(self, row: Row, metric: Metric, baseline: str) -> Summary | None:
+        """How many times better ``row`` is than the row ``baseline``, over paired rounds."""
+        base = self.row(baseline)
+        if base is None or row.failure is not None:
+            return None
+        return statistics.summarise(
+            statistics.improvements(
+                row.figures(metric.name), base.figures(metric.name), metric.better
+            )
+        )
+
+    def failed(self) -> bool:
+        """Whether any row failed."""
+        return any(row.failure is not None for row in self.rows)
+
+    def noise(self, metric: str) -> dict[str, float]:
+        """The relative noise of ``metric`` by row, where it has one."""
+        found: Mapping[str, Summary | None] = {row.label: row.summary(metric) for row in self.rows}
+        return {
+            label: summary.noise
+            for label, summary in found.items()
+            if summary is not None and summary.noise is not None
+        }

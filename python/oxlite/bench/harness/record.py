@@ -1,0 +1,215 @@
+"""A run as a JSON file: the stored schema, version 1.
+
+::
+
+    format            "oxlite-bench"
+    version           1
+    workload          its name
+    parameters        {name: value}
+    plan              {repeats, time_budget_seconds, warm_ups}
+    repeats           measured rounds
+    baselines         [label]
+    work_digest       sha256 of the list of work
+    command           the command line that repeats it
+    started_at        ISO 8601, UTC
+    duration_seconds
+    notes             [sentence]
+    metrics           [{name, title, better}], for readers of the file
+    rows              [{scenario: {axis: value}, label, failure,
+                        samples: [{figures: {metric: number}, errors: {text: count}, detail}],
+                        latencies: {kind: {count, maximum_ns,
+                                           percentiles_ns: {"99.9": ns or null}}},
+                        summaries: {metric: {count, median, minimum, maximum, noise}},
+                        improvements: {baseline: {metric: the same, of paired ratios}},
+                        environment: the report, or null}]
+    impossible        [{scenario, label, reason}]
+
+``summaries``, ``improvements`` and ``label`` are for other readers; reading a
+file back computes them anew from the samples.
+
+Invariants: a field is never removed nor its meaning changed without raising
+the version; a file of a later version is refused, one of an earlier is read.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from oxlite.bench.errors import FutureRecordError, LabError, MalformedRecordError, UsageError
+from oxlite.bench.harness.model import JsonObject, Metric, Plan, Result, Row, Sample
+from oxlite.bench.harness.statistics import Latencies, Summary
+from oxlite.bench.scenarios.cells import Cell
+from oxlite.bench.scenarios.scenario import Scenario
+
+FORMAT = "oxlite-bench"
+VERSION = 1
+
+
+def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
+    """The JSON object of a run."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "workload": result.workload,
+        "parameters": result.parameters,
+        "plan": asdict(result.plan),
+        "repeats": result.repeats,
+        "baselines": list(result.baselines),
+        "work_digest": result.work_digest,
+        "command": result.command,
+        "started_at": result.started_at,
+        "duration_seconds": result.duration_seconds,
+        "notes": list(result.notes),
+        "metrics": [asdict(metric) for metric in metrics],
+        "rows": [_row_to_json(result, row, metrics) for row in result.rows],
+        "impossible": [
+            {"scenario": cell.scenario.used(), "label": cell.scenario.label, "reason": cell.reason}
+            for cell in result.impossible
+        ],
+    }
+
+
+def from_json(data: object) -> Result:
+    """The run that a JSON object describes.
+
+    Raises:
+        FutureRecordError: it was written by a later lab.
+        MalformedRecordError: it is not a run.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise MalformedRecordError("this is not a result of oxlite bench")
+    version = data.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise FutureRecordError(
+            f"the result has schema version {version}, this oxlite reads up to {VERSION}; "
+            f"upgrade oxlite to read it"
+        )
+    if version != VERSION:
+        raise MalformedRecordError(f"the result has no valid schema version: {version!r}")
+    try:
+        return Result(
+            workload=str(data["workload"]),
+            parameters=dict(data["parameters"]),
+            plan=Plan(**data["plan"]),
+            repeats=int(data["repeats"]),
+            baselines=[str(label) for label in data["baselines"]],
+            rows=[_row_from_json(row) for row in data["rows"]],
+            impossible=[
+                Cell(Scenario(**cell["scenario"]), str(cell["reason"]))
+                for cell in data["impossible"]
+            ],
+            work_digest=str(data["work_digest"]),
+            command=str(data["command"]),
+            started_at=str(data["started_at"]),
+            duration_seconds=float(data["duration_seconds"]),
+            notes=[str(note) for note in data["notes"]],
+        )
+    except KeyError as error:
+        raise MalformedRecordError(f"the result lacks the field {error}") from None
+    except (TypeError, ValueError, AttributeError, LabError) as error:
+        raise MalformedRecordError(f"the result is malformed: {error}") from None
+
+
+def check_writable(path: Path) -> None:
+    """Find out before measuring whether ``path`` can be written after it.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is not a directory")
+
+
+def write(path: Path, result: Result, metrics: Sequence[Metric]) -> None:
+    """Write a run to ``path``, all of it or nothing.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    text = json.dumps(to_json(result, metrics), indent=1) + "\n"
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read(path: Path) -> Result:
+    """Read a run from ``path``.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FutureRecordError: it was written by a later lab.
+        MalformedRecordError: it is not a run.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise MalformedRecordError(f"{path} is not JSON: {error}") from None
+    try:
+        return from_json(data)
+    except LabError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObject:
+    def present(summaries: dict[str, Summary | None]) -> JsonObject:
+        return {name: asdict(found) for name, found in summaries.items() if found is not None}
+
+    return {
+        "scenario": row.scenario.used(),
+        "label": row.label,
+        "failure": row.failure,
+        "samples": [
+            {"figures": sample.figures, "errors": sample.errors, "detail": sample.detail}
+            for sample in row.samples
+        ],
+        "latencies": {
+            kind: {
+                "count": found.count,
+                "maximum_ns": found.maximum_ns,
+                "percentiles_ns": {f"{p:g}": value for p, value in found.percentiles.items()},
+            }
+            for kind, found in row.latencies.items()
+        },
+        "summaries": present({metric.name: row.summary(metric.name) for metric in metrics}),
+        "improvements": {
+            baseline: present(
+                {metric.name: result.improvement(row, metric, baseline) for metric in metrics}
+            )
+            for baseline in result.baselines
+        },
+        "environment": row.environment,
+    }
+
+
+def _row_from_json(data: dict[str, Any]) -> Row:
+    return Row(
+        scenario=Scenario(**data["scenario"]),
+        samples=[
+            Sample(
+                figures={str(name): float(value) for name, value in sample["figures"].items()},
+                errors={str(text): int(count) for text, count in sample["errors"].items()},
+                detail=dict(sample["detail"]),
+            )
+            for sample in data["samples"]
+        ],
+        latencies={
+            str(kind): Latencies(
+                count=int(found["count"]),
+                percentiles={float(p): value for p, value in found["percentiles_ns"].items()},
+                maximum_ns=found["maximum_ns"],
+            )
+            for kind, found in data["latencies"].items()
+        },
+        environment=data["environment"],
+        failure=data["failure"],
+    )

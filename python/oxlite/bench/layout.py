@@ -1,0 +1,132 @@
+"""What a workload's tables contain, said without saying how they are drawn.
+
+A workload lists tables of columns; a column turns a row of the result into
+text. The terminal draws them, and any other form of report can do the same
+from a stored result.
+
+Invariants: nothing here knows a terminal; a figure that is not known is a dash;
+a percentile that was withheld for want of samples is a raised dot.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oxlite.bench.harness.model import Metric, Result, Row
+
+DASH = "\N{EN DASH}"
+ABSENT = DASH
+WITHHELD = "\N{MIDDLE DOT}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+Text = Callable[[Result, Row], str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and what stands below it for each row."""
+
+    heading: str
+    text: Text
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; its first column, the row's label, goes without saying."""
+
+    title: str
+    columns: tuple[Column, ...]
+
+
+def number(value: float) -> str:
+    """A figure with about three significant digits and thousands separated."""
+    size = abs(value)
+    if size >= 100:
+        return f"{value:,.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 0.1 or size == 0:
+        return f"{value:.2f}"
+    return f"{value:.3f}"
+
+
+def median(heading: str, metric: Metric) -> Column:
+    """The median over the repeats."""
+
+    def text(_: Result, row: Row) -> str:
+        summary = row.summary(metric.name)
+        return ABSENT if summary is None else number(summary.median)
+
+    return Column(heading, text)
+
+
+def spread(heading: str, metric: Metric) -> Column:
+    """The median with the smallest and largest repeat."""
+
+    def text(_: Result, row: Row) -> str:
+        summary = row.summary(metric.name)
+        if summary is None:
+            return ABSENT
+        return (
+            f"{number(summary.median)} ({number(summary.minimum)}{DASH}{number(summary.maximum)})"
+        )
+
+    return Column(heading, text)
+
+
+def noise(heading: str, metric: Metric) -> Column:
+    """The relative noise, in percent."""
+
+    def text(_: Result, row: Row) -> str:
+        summary = row.summary(metric.name)
+        return ABSENT if summary is None or summary.noise is None else f"{summary.noise:.0%}"
+
+    return Column(heading, text)
+
+
+def improvement(heading: str, metric: Metric, baseline: str) -> Column:
+    """How many times better than ``baseline``: median and spread of the paired repeats."""
+
+    def text(result: Result, row: Row) -> str:
+        summary = result.improvement(row, metric, baseline)
+        if summary is None:
+            return ABSENT
+        if row.label == baseline:
+            return "1"
+        low, high = number(summary.minimum), number(summary.maximum)
+        return f"{number(summary.median)}{TIMES} ({low}{DASH}{high})"
+
+    return Column(heading, text)
+
+
+def percentile(heading: str, kind: str, percent: float) -> Column:
+    """A latency percentile in milliseconds, over all repeats together."""
+
+    def text(_: Result, row: Row) -> str:
+        found = row.latencies.get(kind)
+        if found is None or row.failure is not None:
+            return ABSENT
+        value_ns = found.percentiles.get(percent)
+        return WITHHELD if value_ns is None else number(value_ns / 1e6)
+
+    return Column(heading, text)
+
+
+def maximum(heading: str, kind: str) -> Column:
+    """The largest latency in milliseconds, over all repeats together."""
+
+    def text(_: Result, row: Row) -> str:
+        found = row.latencies.get(kind)
+        if found is None or found.maximum_ns is None or row.failure is not None:
+            return ABSENT
+        return number(found.maximum_ns / 1e6)
+
+    return Column(heading, text)
+
+
+def errors(heading: str) -> Column:
+    """How many operations failed, over all repeats together."""
+
+    def text(_: Result, row: Row) -> str:
+        return ABSENT if row.failure is not None else f"{sum(row.errors().values()):,}"
+
+    return Column(heading, text)

@@ -1,0 +1,77 @@
+"""What one sees while a run lasts: a moving bar on a terminal, lines elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeRemainingColumn as Remaining
+
+from oxlite.bench.harness.run import Listener
+
+
+class Lines:
+    """One plain line for each cell measured, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
+        """See the protocol."""
+        self._say(f"{len(labels)} scenarios, {warm_ups} warm-up round, {repeats} measured rounds")
+
+    def begun(self, round_name: str, label: str) -> None:
+        """See the protocol."""
+
+    def ended(self, round_name: str, label: str, outcome: str) -> None:
+        """See the protocol."""
+        self._say(f"{round_name}  {label}  {outcome}")
+
+    def stopped_early(self, repeats: int, wanted: int) -> None:
+        """See the protocol."""
+        self._say(f"stopped by the time budget after {repeats} of {wanted} rounds")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Bar:
+    """A progress bar with the scenario at work and the last outcome."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("starting", total=None, outcome="")
+
+    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
+        """See the protocol."""
+        self._progress.update(self._task, total=len(labels) * (warm_ups + repeats))
+
+    def begun(self, round_name: str, label: str) -> None:
+        """See the protocol."""
+        self._progress.update(self._task, description=f"{round_name}  {label}")
+
+    def ended(self, round_name: str, label: str, outcome: str) -> None:
+        """See the protocol."""
+        self._progress.update(self._task, advance=1, outcome=outcome)
+
+    def stopped_early(self, repeats: int, wanted: int) -> None:
+        """See the protocol."""
+        self._progress.update(self._task, description=f"time budget: {repeats} of {wanted} rounds")
+
+
+@contextmanager
+def watching(console: Console) -> Iterator[Listener]:
+    """The listener that suits ``console``."""
+    if not console.is_terminal:
+        yield Lines(console)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        Remaining(),
+        TextColumn("{task.fields[outcome]}", style="dim", markup=False),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield Bar(progress)

@@ -1,0 +1,136 @@
+"""A result on the terminal: tables, what could not run, noise, environment, command.
+
+Readable in 120 columns; everything that is not here is in the JSON file.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from oxlite.bench.harness.model import JsonObject, Result
+from oxlite.bench.harness.statistics import SAMPLES_BEYOND
+from oxlite.bench.layout import WITHHELD, Table
+from oxlite.bench.workloads.catalogue import WORKLOADS
+
+ENVIRONMENT_LINES = 24
+NARROWEST = 120
+
+
+def show(result: Result, console: Console) -> None:
+    """Print the whole report of ``result``."""
+    if not console.is_terminal:
+        # A pipe has no width; below this the columns would wrap.
+        console.width = max(console.width, NARROWEST)
+    workload = WORKLOADS.get(result.workload)
+    _say(console, f"\n{workload.name}: {workload.title}", "bold")
+    settings = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
+    _say(console, settings)
+    _say(
+        console,
+        f"{result.repeats} interleaved repeats after {result.plan.warm_ups} warm-up; figures are "
+        f"medians, ratios are of paired repeats with the smallest and largest in brackets",
+    )
+    for table in workload.tables:
+        console.print(_table(result, table))
+    if any(
+        None in found.percentiles.values()
+        for row in result.rows
+        for found in row.latencies.values()
+    ):
+        _say(
+            console,
+            f"{WITHHELD}  withheld: fewer than {SAMPLES_BEYOND} samples lie beyond it; "
+            f"latencies are over all repeats together",
+        )
+    _show_errors(result, console)
+    _show_absent(result, console)
+    metric = workload.metrics[0]
+    noises = result.noise(metric.name)
+    if noises:
+        worst = max(noises, key=lambda label: noises[label])
+        _say(
+            console,
+            f"\nNoise of {metric.title} (relative median deviation over the repeats): "
+            f"worst {noises[worst]:.1%} ({worst})",
+        )
+    for note in result.notes:
+        _say(console, f"Note: {note}", "yellow")
+    _show_environment(result, console)
+    _say(
+        console,
+        f"\nwork {result.work_digest[:16]}  {result.started_at}  {result.duration_seconds:.0f} s",
+    )
+    _say(console, f"repeat with: {result.command}")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style), soft_wrap=True, highlight=False)
+
+
+def _table(result: Result, table: Table) -> RichTable:
+    drawn = RichTable(
+        title=table.title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    drawn.add_column("scenario", no_wrap=True)
+    for column in table.columns:
+        drawn.add_column(column.heading, justify="right")
+    for row in result.rows:
+        style = "red" if row.failure else ("dim" if row.label in result.baselines else "")
+        drawn.add_row(
+            row.label, *(column.text(result, row) for column in table.columns), style=style
+        )
+    return drawn
+
+
+def _show_errors(result: Result, console: Console) -> None:
+    for row in result.rows:
+        for text, count in sorted(row.errors().items()):
+            _say(console, f"errors  {row.label}: {count:,} {MULTIPLIED} {text}", "yellow")
+
+
+MULTIPLIED = "\N{MULTIPLICATION SIGN}"
+
+
+def _show_absent(result: Result, console: Console) -> None:
+    for row in result.rows:
+        if row.failure is not None:
+            _say(console, f"failed  {row.label}: {row.failure}", "red")
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for cell in result.impossible:
+        by_reason[cell.reason or ""].append(cell.scenario.label)
+    for reason, labels in by_reason.items():
+        _say(console, f"not run  {', '.join(labels)}: {reason}")
+
+
+def _show_environment(result: Result, console: Console) -> None:
+    reports = {row.label: row.environment for row in result.rows if row.environment}
+    if not reports:
+        return
+    _say(console, "\nEnvironment (complete, for every row, in the JSON file)", "bold")
+    for line in compact(next(iter(reports.values()))):
+        _say(console, line)
+    for row in result.rows:
+        versions = row.samples[0].detail.get("versions") if row.samples else None
+        if isinstance(versions, Mapping):
+            _say(
+                console, f"  {row.label}: driver {versions['driver']}, SQLite {versions['sqlite']}"
+            )
+
+
+def compact(report: JsonObject) -> list[str]:
+    """The environment report in a few lines: what is not specific to a connection."""
+    lines = []
+    for section, content in report.items():
+        if isinstance(content, Mapping):
+            simple = {k: v for k, v in content.items() if isinstance(v, str | int | float)}
+            if simple and len(simple) <= ENVIRONMENT_LINES:
+                lines.append(f"  {section}: " + ", ".join(f"{k} {v}" for k, v in simple.items()))
+    return lines

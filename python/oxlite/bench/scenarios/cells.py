@@ -1,0 +1,82 @@
+"""Cells: the scenarios a run consists of, and those that cannot exist.
+
+A selection is a list of filters, each a partial choice (``driver=oxlite``);
+the axes it leaves open range over what the workload names for them. A cell
+whose combination makes no sense for its driver, or whose driver or build is
+not installed, is kept with the reason, so that a report lists what is absent
+instead of staying silent about it.
+
+Invariants: no scenario appears twice; the order is that of the filters, then
+that of the axes' values; the baselines come first.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.errors import UsageError
+from oxlite.bench.scenarios import builds
+from oxlite.bench.scenarios.scenario import AXES, Scenario
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario that was asked for.
+
+    Attributes:
+        scenario: the conditions.
+        reason: why it cannot run here, or ``None`` if it can.
+    """
+
+    scenario: Scenario
+    reason: str | None = None
+
+
+def cell(scenario: Scenario) -> Cell:
+    """The cell of ``scenario``: the first reason against it, if there is one."""
+    driver = DRIVERS.get(scenario.driver)
+    reason = driver.refusal(scenario) or driver.missing()
+    if reason is None and scenario.build is not None:
+        reason = builds.missing(scenario.build)
+    return Cell(scenario, reason)
+
+
+def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list[Scenario]:
+    """Every scenario of a workload's ``axes`` that agrees with the filter ``chosen``.
+
+    The axis ``build`` does not range: it is the driver's default unless chosen.
+
+    Raises:
+        UsageError: the workload does not use an axis of the filter, or no such driver.
+    """
+    for axis, value in chosen.items():
+        if axis not in axes and axis != "build":
+            raise UsageError(
+                f"this workload has no axis {axis!r}; it has {', '.join([*axes, 'build'])}"
+            )
+        if axis == "driver":
+            DRIVERS.get(value)
+    ranges = [(chosen[axis],) if axis in chosen else tuple(axes[axis]) for axis in axes]
+    scenarios = []
+    for values in itertools.product(*ranges):
+        picked = dict(zip(axes, values, strict=True))
+        build = chosen.get("build", DRIVERS.get(picked["driver"]).default_build)
+        scenarios.append(Scenario(**picked, build=build))
+    return scenarios
+
+
+def cells(
+    axes: Mapping[str, Sequence[str]],
+    filters: Iterable[Mapping[str, str]],
+    baselines: Sequence[Mapping[str, str]],
+) -> list[Cell]:
+    """The cells of a run: the baselines first, then what the filters select."""
+    wanted: dict[Scenario, None] = {}
+    for chosen in (*baselines, *filters):
+        for scenario in expand(axes, chosen):
+            wanted[scenario] = None
+    return [cell(scenario) for scenario in wanted]
+
+
+__all__ = ["AXES", "Cell", "cell", "cells", "expand"]

@@ -1,0 +1,71 @@
+"""The pragma sets of the ``pragmas`` axis, applied through SQL and read back.
+
+Invariants: the same statements run on every driver, so that a difference
+between drivers is never one of settings; a setting that did not take effect
+fails the row. ``stock`` sets nothing: not even what it could confirm, because
+what a build's defaults are is what the build axis asks.
+
+``tuned`` is what Rails sets since 7.1. Its journal mode is not here: that is
+the ``journal`` axis, a property of the file, made before the run.
+"""
+
+from collections.abc import Mapping
+
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.errors import VerificationError
+
+Setting = tuple[str, str, object]
+"""A pragma's name, the value as written, and the value read back."""
+
+TUNED: tuple[Setting, ...] = (
+    ("synchronous", "NORMAL", 1),
+    ("journal_size_limit", "67108864", 67108864),
+    ("mmap_size", "134217728", 134217728),
+    ("cache_size", "2000", 2000),
+    ("foreign_keys", "ON", 1),
+)
+
+SETS: Mapping[str, tuple[Setting, ...]] = {
+    "stock": (),
+    "tuned": TUNED,
+    "durable": (*TUNED[1:], ("synchronous", "FULL", 2)),
+}
+
+JOURNAL_MODES: Mapping[str, str] = {"rollback": "delete", "wal": "wal"}
+"""SQLite's own word for each value of the ``journal`` axis."""
+
+
+def read(connection: Connection, pragma: str) -> object:
+    """The effective value of ``pragma`` on this connection."""
+    row = connection.execute(f"PRAGMA {pragma}", ()).fetchone()
+    return None if row is None else row[0]
+
+
+def apply(connection: Connection, pragmas: str) -> None:
+    """Set everything of the set ``pragmas``, then read all of it back.
+
+    Raises:
+        VerificationError: a setting did not take effect.
+    """
+    settings = SETS[pragmas]
+    for name, written, _ in settings:
+        connection.execute(f"PRAGMA {name}={written}", ()).fetchall()
+    for name, written, expected in settings:
+        effective = read(connection, name)
+        if effective != expected:
+            raise VerificationError(
+                f"PRAGMA {name}={written} did not take effect: it reads {effective!r}"
+            )
+
+
+def check_journal(connection: Connection, journal: str) -> None:
+    """Assert that the file has the journal mode of the scenario.
+
+    Raises:
+        VerificationError: it has another one.
+    """
+    effective = read(connection, "journal_mode")
+    if effective != JOURNAL_MODES[journal]:
+        raise VerificationError(
+            f"the journal mode is {effective!r}, the scenario asks for {JOURNAL_MODES[journal]!r}"
+        )

@@ -1,0 +1,110 @@
+"""A scenario: one value on each axis that a workload uses.
+
+Invariants: a value is always one of :data:`AXES`; ``None`` means that the
+workload does not use that axis. The label names every used axis and so is
+unique within a workload; a build is named only where it is not the driver's
+default one.
+
+The axes:
+
+``driver``
+    who talks to SQLite: a name of :mod:`oxlite.bench.drivers.catalogue`.
+``journal``
+    ``rollback`` (SQLite's DELETE) or ``wal``.
+``pragmas``
+    ``stock`` (nothing set), ``tuned``, ``durable``: see
+    :mod:`oxlite.bench.scenarios.pragmas`.
+``busy``
+    how a lock is waited for: ``none`` (not at all), ``backoff`` (SQLite's own
+    table of growing sleeps), ``fair`` (a constant millisecond, native),
+    ``gate`` (Oxlite's queue).
+``build``
+    the flags SQLite was compiled with: ``own`` (whatever the driver brings),
+    or, for Oxlite, ``tuned`` (the project's), ``stock`` (the crate's), ``seed``
+    (those of the benchmarks this lab replicates); the same SQLite version.
+``transaction``
+    how a transaction begins: ``deferred`` or ``immediate``.
+``gil``
+    whether the GIL is ``held`` or ``released`` while waiting for a lock.
+``pools``
+    ``shared`` (one pool) or ``isolated`` (N readers and one writer).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from oxlite.bench.errors import UsageError, unknown
+
+AXES: Mapping[str, tuple[str, ...]] = {
+    "journal": ("rollback", "wal"),
+    "pragmas": ("stock", "tuned", "durable"),
+    "busy": ("none", "backoff", "fair", "gate"),
+    "build": ("own", "tuned", "stock", "seed"),
+    "transaction": ("deferred", "immediate"),
+    "gil": ("held", "released"),
+    "pools": ("shared", "isolated"),
+}
+"""The values of every axis but ``driver``, whose values are the registered drivers."""
+
+UNNAMED_BUILDS = ("own", "tuned")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One combination of conditions; compare and hash by value."""
+
+    driver: str
+    journal: str | None = None
+    pragmas: str | None = None
+    busy: str | None = None
+    build: str | None = None
+    transaction: str | None = None
+    gil: str | None = None
+    pools: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not of the axis."""
+        for axis, value in self.used().items():
+            if axis != "driver" and value not in AXES[axis]:
+                raise unknown(f"value of the axis {axis}", value, AXES[axis])
+
+    def used(self) -> dict[str, str]:
+        """The axes in use and their values, in the order of the fields."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {axis: value for axis, value in values if value is not None}
+
+    @property
+    def label(self) -> str:
+        """The name of the row: ``oxlite wal tuned fair``."""
+        used = self.used()
+        build = used.pop("build", "own")
+        words = list(used.values())
+        if build not in UNNAMED_BUILDS:
+            words.append(f"{build}-build")
+        return " ".join(words)
+
+
+def parse_filter(text: str) -> dict[str, str]:
+    """Read ``axis=value,axis=value`` as the user writes it after ``--scenario``.
+
+    Values of ``driver`` are checked where the drivers are known.
+
+    Raises:
+        UsageError: no such axis or value, an axis given twice, or not of this form.
+    """
+    chosen: dict[str, str] = {}
+    for part in text.split(","):
+        axis, separator, value = (word.strip() for word in part.partition("="))
+        if not separator or not value:
+            raise UsageError(
+                f"a scenario is written axis=value,axis=value (driver=oxlite,journal=wal), "
+                f"not {text!r}"
+            )
+        if axis != "driver" and axis not in AXES:
+            raise unknown("axis", axis, ["driver", *AXES])
+        if axis in chosen:
+            raise UsageError(f"the axis {axis!r} is given twice in {text!r}")
+        if axis in AXES and value not in AXES[axis]:
+            raise unknown(f"value of the axis {axis}", value, AXES[axis])
+        chosen[axis] = value
+    return chosen

@@ -1,0 +1,12 @@
+"""All workloads of the lab. To add one: write its package and add it here."""
+
+from typing import Any
+
+from oxlite.bench.registry import Registry
+from oxlite.bench.workloads.base import Workload
+from oxlite.bench.workloads.driver.workload import DriverWorkload
+from oxlite.bench.workloads.kv.workload import KvWorkload
+
+WORKLOADS: Registry[Workload[Any]] = Registry("workload")
+WORKLOADS.add(KvWorkload())
+WORKLOADS.add(DriverWorkload())

@@ -1,0 +1,125 @@
+"""The work of ``kv``: parameters, the seeded streams, the database they start from.
+
+The table ``kv(k TEXT PRIMARY KEY, v TEXT)`` is loaded with ``keys`` rows. A
+process' stream is ``queries`` autocommitted statements: a read picks one of
+the loaded keys, so it always finds a row; a write picks from twice as many, so
+half of the upserts update and, until the key exists, the other half insert.
+Every written value is 64 random characters and so tells which write it was.
+
+Invariants: a stream depends on the parameters, the seed and the number of the
+process alone, never on the scenario; the digest is of the streams in order.
+"""
+
+import hashlib
+import random
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from oxlite.bench.errors import UsageError
+from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
+from oxlite.bench.workloads.base import require_at_least
+
+VALUE_BITS = 256  # 64 hexadecimal characters
+MAXIMUM_PROCESSES = 1000
+WRITTEN_KEYS_PER_LOADED = 2
+
+CREATE = "CREATE TABLE kv(k TEXT PRIMARY KEY, v TEXT)"
+READ = "SELECT v FROM kv WHERE k = ?"
+WRITE = "INSERT INTO kv VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v=excluded.v"
+
+Operation = tuple[str, str | None]
+"""A key, and the value to write there or ``None`` to read it."""
+
+
+@dataclass(frozen=True)
+class KvParameters:
+    """What shapes the work.
+
+    Attributes:
+        processes: worker processes (published: 25).
+        queries: statements of each process (published: 15,000; shown: 2,000).
+        write_ratio: the part of them that are upserts, 0 to 1.
+        keys: rows the table is loaded with.
+        seed: of all random streams.
+        timeout_seconds: how long a statement waits for a lock, where it waits.
+    """
+
+    processes: int = 25
+    queries: int = 2_000
+    write_ratio: float = 0.05
+    keys: int = 10_000
+    seed: int = 1
+    timeout_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        require_at_least("--processes", self.processes, 1)
+        require_at_least("--queries", self.queries, 1)
+        require_at_least("--keys", self.keys, 1)
+        require_at_least("--timeout", self.timeout_seconds, 0)
+        if self.processes > MAXIMUM_PROCESSES:
+            raise UsageError(
+                f"--processes must be at most {MAXIMUM_PROCESSES}, not {self.processes}"
+            )
+        if not 0 <= self.write_ratio <= 1:
+            raise UsageError(f"--write-ratio must be between 0 and 1, not {self.write_ratio:g}")
+
+
+def key(number: int) -> str:
+    """The key of row ``number``."""
+    return f"key:{number:08d}"
+
+
+def value(source: random.Random) -> str:
+    """A fresh value of 64 characters."""
+    return f"{source.getrandbits(VALUE_BITS):064x}"
+
+
+def loaded(parameters: KvParameters) -> dict[str, str]:
+    """The rows the table starts with."""
+    source = random.Random(f"{parameters.seed}:load")
+    return {key(number): value(source) for number in range(parameters.keys)}
+
+
+def stream(parameters: KvParameters, process: int) -> list[Operation]:
+    """The work of one process."""
+    source = random.Random(f"{parameters.seed}:{process}")
+    operations: list[Operation] = []
+    for _ in range(parameters.queries):
+        # Only random() and getrandbits() are the same in every version of Python.
+        if source.random() < parameters.write_ratio:
+            number = int(source.random() * parameters.keys * WRITTEN_KEYS_PER_LOADED)
+            operations.append((key(number), value(source)))
+        else:
+            operations.append((key(int(source.random() * parameters.keys)), None))
+    return operations
+
+
+def stream_digest(operations: Iterable[Operation]) -> str:
+    """The sha256 of one stream, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, written in operations:
+        digest.update(f"{name}\t{written or ''}\n".encode())
+    return digest.hexdigest()
+
+
+def work_digest(stream_digests: Iterable[str]) -> str:
+    """The sha256 of all streams, from their digests in the order of the processes."""
+    return hashlib.sha256("\n".join(stream_digests).encode()).hexdigest()
+
+
+def create_database(path: Path, parameters: KvParameters, journal: str) -> None:
+    """Make the database a scenario starts from.
+
+    The standard library makes it for every driver, so that all start from the
+    same bytes. No connection is open afterwards and no journal left.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
+        connection.execute("BEGIN")
+        connection.execute(CREATE)
+        connection.executemany("INSERT INTO kv VALUES(?,?)", loaded(parameters).items())
+        connection.execute("COMMIT")

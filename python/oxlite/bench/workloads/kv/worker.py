@@ -1,0 +1,90 @@
+"""What one process of ``kv`` does.
+
+Each statement is timed on its own: the instants before and after it, on the
+clock shared by all processes. A failed one is counted by class and message and
+never tried again. The connection, the schema and the statement cache are warm
+before the start (one read), as in a process that has been serving for a while.
+
+The payload handed over is three arrays of one entry per statement: the instants
+before and after (unsigned 64-bit ns), and the outcome (unsigned 16-bit: 0 done,
+n the n-th of the reported errors).
+"""
+
+import time
+from array import array
+from pathlib import Path
+from typing import Any
+
+from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.harness.channel import Message
+from oxlite.bench.harness.worker import Task
+from oxlite.bench.scenarios.opening import open_connection
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.kv import work
+
+
+class KvTask(Task):
+    """One process' stream on one connection."""
+
+    def __init__(self, arguments: Message) -> None:
+        parameters = work.KvParameters(**arguments["parameters"])
+        scenario = Scenario(**arguments["scenario"])
+        self._path = Path(arguments["path"])
+        self._driver = DRIVERS.get(scenario.driver)
+        operations = work.stream(parameters, arguments["process"])
+        self._digest = work.stream_digest(operations)
+        self._statements: list[tuple[str, tuple[str, ...]]] = [
+            (work.READ, (key,)) if value is None else (work.WRITE, (key, value))
+            for key, value in operations
+        ]
+        self._begun = array("Q", bytes(8 * len(operations)))
+        self._ended = array("Q", bytes(8 * len(operations)))
+        self._outcomes = array("H", bytes(2 * len(operations)))
+        self._errors: dict[tuple[str, str], int] = {}
+        self._missing = 0
+        self._connection = open_connection(
+            self._driver, self._path, scenario, parameters.timeout_seconds
+        )
+        self._connection.execute(work.READ, (work.key(0),)).fetchall()
+
+    def ready(self) -> Message:
+        """The digest of the work, and who will do it."""
+        return {"digest": self._digest, "versions": self._driver.versions()}
+
+    def run(self, turn: Message) -> None:
+        """Do the whole stream once."""
+        execute = self._connection.execute
+        clock = time.perf_counter_ns
+        begun, ended, outcomes = self._begun, self._ended, self._outcomes
+        failures = self._driver.errors()
+        for index, (statement, parameters) in enumerate(self._statements):
+            begun[index] = clock()
+            try:
+                row = execute(statement, parameters).fetchone()
+            except failures as error:
+                ended[index] = clock()
+                outcomes[index] = self._note(error)
+            else:
+                ended[index] = clock()
+                if row is None and statement is work.READ:
+                    self._missing += 1
+
+    def _note(self, error: Exception) -> int:
+        known = (type(error).__name__, str(error))
+        return self._errors.setdefault(known, len(self._errors) + 1)
+
+    def collect(self) -> tuple[Message, bytes]:
+        """Instants and outcomes; see the module."""
+        facts: Message = {
+            "errors": [f"{name}: {message}" for name, message in self._errors],
+            "missing": self._missing,
+        }
+        return facts, self._begun.tobytes() + self._ended.tobytes() + self._outcomes.tobytes()
+
+    def connection(self) -> tuple[Any, str]:
+        """See the base class."""
+        return self._connection, str(self._path.parent)
+
+    def close(self) -> None:
+        """See the base class."""
+        self._connection.close()

@@ -1,0 +1,184 @@
+"""The ``kv`` workload: rollback journal against write-ahead log, and who waits.
+
+25 processes, 5 % upserts and 95 % reads by key, autocommitted, each process on
+its own connection; every scenario from a copy of the same database. See the
+modules beside this one for the work, its checks and its figures.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import ClassVar
+
+from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.model import Metric, Sample
+from oxlite.bench.harness.processes import WorkerGroup
+from oxlite.bench.harness.run import Session
+from oxlite.bench.harness.scratch import Scratch, copy_synced
+from oxlite.bench.layout import (
+    Column,
+    Table,
+    errors,
+    improvement,
+    maximum,
+    median,
+    noise,
+    number,
+    percentile,
+)
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.base import Filter, Workload
+from oxlite.bench.workloads.kv import figures, verify, work
+from oxlite.bench.workloads.kv.work import KvParameters
+
+TASK = "oxlite.bench.workloads.kv.worker:KvTask"
+HUNG_BASE_SECONDS = 120.0
+HUNG_SECONDS_PER_STATEMENT = 0.01
+
+WALL = Metric("wall_seconds", "wall time", "lower")
+OPERATIONS = Metric("operations_per_second", "operations per second", "higher")
+READS = Metric("reads_per_second", "reads per second", "higher")
+WRITES = Metric("writes_per_second", "writes per second", "higher")
+FASTEST = Metric("fastest_process_seconds", "fastest process", "lower")
+SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower")
+JAIN = Metric("jain", "Jain's index", "higher")
+
+STOCK = {"driver": "stdlib", "journal": "rollback", "pragmas": "stock", "busy": "backoff"}
+STOCK_LABEL = Scenario(**STOCK).label
+
+
+def _latency_columns(kind: str) -> tuple[Column, ...]:
+    return (
+        percentile(f"{kind} p50", kind, 50.0),
+        percentile("p95", kind, 95.0),
+        percentile("p99", kind, 99.0),
+        percentile("p99.9", kind, 99.9),
+        maximum("max", kind),
+    )
+
+
+class KvSession:
+    """The databases to start from, made once, and the streams."""
+
+    def __init__(self, parameters: KvParameters, scratch: Scratch) -> None:
+        self._parameters = parameters
+        self._scratch = scratch
+        self._loaded = work.loaded(parameters)
+        self._streams = [work.stream(parameters, n) for n in range(parameters.processes)]
+        self._digests = [work.stream_digest(stream) for stream in self._streams]
+        self._templates = scratch.fresh("templates")
+        self._fsync_wanted = True
+
+    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
+        """See :class:`~oxlite.bench.harness.run.Session`."""
+        parameters = self._parameters
+        directory = self._scratch.fresh(scenario.label)
+        database = directory / "kv.db"
+        copy_synced(self._template(scenario.journal or "rollback"), database)
+        environment = None
+        with WorkerGroup(directory) as group:
+            for process in range(parameters.processes):
+                arguments = {
+                    "parameters": asdict(parameters),
+                    "scenario": scenario.used(),
+                    "process": process,
+                    "path": str(database),
+                }
+                group.start(TASK, arguments, scenario.build or "own")
+            group.wait_ready()
+            if [worker.facts["digest"] for worker in group.workers] != self._digests:
+                raise VerificationError("the workers' list of work is not the one asked for")
+            statements = parameters.processes * parameters.queries
+            start_ns = group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_STATEMENT * statements)
+            handed_over = group.collect()
+            versions = group.workers[0].facts["versions"]
+            if with_environment:
+                environment = group.environment(
+                    group.workers[0], scenario.driver, fsync=self._fsync_wanted
+                )
+                self._fsync_wanted = False
+            group.stop()
+        found = [
+            figures.unpack(facts, payload, parameters.queries) for facts, payload in handed_over
+        ]
+        rows = verify.check_table(database, self._loaded, self._streams, found)
+        sample = figures.sample(self._streams, found, start_ns)
+        sample.detail |= {"rows": rows, "versions": versions}
+        sample.environment = environment
+        return sample
+
+    def _template(self, journal: str) -> Path:
+        path = self._templates / f"{journal}.db"
+        if not path.exists():
+            work.create_database(path, self._parameters, journal)
+        return path
+
+
+class KvWorkload(Workload[KvParameters]):
+    """See the module."""
+
+    name = "kv"
+    title = "key-value reads and upserts from many processes"
+    parameters_type = KvParameters
+    quick: ClassVar = {"queries": 500}
+    axes: ClassVar = {
+        "driver": ("stdlib", "oxlite"),
+        "journal": ("rollback", "wal"),
+        "pragmas": ("stock", "tuned"),
+        "busy": ("none", "backoff", "fair"),
+    }
+    baselines: ClassVar[Sequence[Filter]] = (STOCK,)
+    selection: ClassVar[Sequence[Filter]] = (
+        STOCK | {"busy": "none"},
+        STOCK | {"journal": "wal"},
+        STOCK | {"journal": "wal", "pragmas": "tuned"},
+        STOCK | {"driver": "oxlite"},
+        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
+        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
+    )
+    quick_selection: ClassVar[Sequence[Filter]] = (
+        STOCK | {"journal": "wal"},
+        STOCK | {"journal": "wal", "pragmas": "tuned"},
+        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
+        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
+    )
+    metrics: ClassVar = (WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN)
+    tables: ClassVar = (
+        Table(
+            "Throughput and fairness",
+            (
+                median("wall s", WALL),
+                noise("noise", WALL),
+                median("reads/s", READS),
+                median("writes/s", WRITES),
+                errors("errors"),
+                median("fastest", FASTEST),
+                median("slowest", SLOWEST),
+                median("Jain", JAIN),
+                improvement("wall vs stock", WALL, STOCK_LABEL),
+                improvement("rate vs stock", OPERATIONS, STOCK_LABEL),
+            ),
+        ),
+        Table("Latency, ms", (*_latency_columns("read"), *_latency_columns("write"))),
+    )
+
+    def work_digest(self, parameters: KvParameters) -> str:
+        """See the base class."""
+        return work.work_digest(
+            work.stream_digest(work.stream(parameters, process))
+            for process in range(parameters.processes)
+        )
+
+    @contextmanager
+    def session(
+        self, parameters: KvParameters, scenarios: Sequence[Scenario], scratch: Scratch
+    ) -> Iterator[Session]:
+        """See the base class."""
+        yield KvSession(parameters, scratch)
+
+    def outcome(self, sample: Sample) -> str:
+        """See the base class."""
+        failed = sum(sample.errors.values())
+        text = f"{number(sample.figures['wall_seconds'])} s"
+        return f"{text}, {failed:,} errors" if failed else text

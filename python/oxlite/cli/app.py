@@ -1,0 +1,102 @@
+"""The application: the commands mounted, and expected errors made into one line.
+
+Typer's own handling of errors is passed by, because it prints boxes, ends a
+broken pipe with the code that means "a check found a problem", and swallows
+which signal interrupted a run.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from oxlite.cli.bench import bench
+from oxlite.cli.env import env
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="oxlite",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(env)
+app.add_typer(bench, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    import oxlite
+    from oxlite import sqlite3
+
+    with sqlite3.connect(":memory:") as connection:
+        (source_id,) = connection.execute("SELECT sqlite_source_id()").fetchone()
+    connection.close()
+    typer.echo(f"oxlite {oxlite.__version__}\nSQLite {sqlite3.sqlite_version} ({source_id})")
+    raise typer.Exit
+
+
+@app.callback()
+def oxlite_command(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version of Oxlite and of the SQLite inside it.",
+        ),
+    ] = False,
+) -> None:
+    """SQLite that pulls a production web application."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command.
+
+    Args:
+        arguments: what follows the program's name.
+
+    Returns:
+        The exit code. Interruptions, a broken pipe and unexpected errors are
+        raised.
+    """
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("oxlite", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (BrokenPipeError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        message = _expected(error)
+        if message is None:
+            raise
+        if message:
+            print(f"oxlite: error: {message}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _expected(error: Exception) -> str | None:
+    """The line for an error that a user can cause; None for one that is a mistake of ours."""
+    from oxlite.bench import LabError
+    from oxlite.environment import ReportError
+    from oxlite.sqlite3 import Error
+
+    if hasattr(error, "format_message"):  # wrong usage, as Typer and Click report it
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return ""  # the help has been printed
+        path = getattr(getattr(error, "ctx", None), "command_path", "oxlite")
+        return _one_line(f"{error.format_message()} (see '{path} --help')")
+    if isinstance(error, Error | OSError | LabError | ReportError):
+        return _one_line(str(error))
+    return None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

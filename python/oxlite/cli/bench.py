@@ -1,0 +1,151 @@
+"""``oxlite bench``: run a workload of the lab and print its report.
+
+Exit codes: 0 every row was measured, 1 a row failed, 2 the command was wrong,
+130 interrupted. No logic here: options in, :mod:`oxlite.bench.lab` does it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from oxlite.bench.errors import Interrupted, LabError
+from oxlite.bench.lab import Request, perform
+from oxlite.bench.report.progress import watching
+from oxlite.bench.report.terminal import show
+
+EXIT_FAILED_ROW = 1
+EXIT_USAGE = 2
+EXIT_SIGNAL = 128
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    help="The lab: benchmarks on this machine, with everything to repeat them.",
+)
+
+Scenarios = Annotated[
+    list[str] | None,
+    typer.Option("--scenario", help="Only these: driver=oxlite,journal=wal. Repeatable."),
+]
+Every = Annotated[bool, typer.Option("--all", help="Every scenario of the workload.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer scenarios and less work.")]
+Repeats = Annotated[int | None, typer.Option(help="Measured rounds (default 7).")]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(help="Seconds after which no further round begins (default 600, quick 120)."),
+]
+Seed = Annotated[int | None, typer.Option(help="Of all random streams (default 1).")]
+Directory = Annotated[
+    Path | None, typer.Option(help="Where to put the databases (default: the temporary directory).")
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the databases and say where.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the complete result here.")]
+
+
+@bench.callback()
+def lab() -> None:
+    """Benchmarks on this machine, with everything needed to repeat them."""
+
+
+@bench.command()
+def kv(
+    scenario: Scenarios = None,
+    every: Every = False,
+    quick: Quick = False,
+    processes: Annotated[int | None, typer.Option(help="Worker processes (default 25).")] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="Statements of each process (default 2000, quick 500).")
+    ] = None,
+    write_ratio: Annotated[
+        float | None, typer.Option(help="Part of them that are upserts, 0 to 1 (default 0.05).")
+    ] = None,
+    keys: Annotated[
+        int | None, typer.Option(help="Rows the table starts with (default 10000).")
+    ] = None,
+    seed: Seed = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for a lock, where waiting (default 5).")
+    ] = None,
+    repeats: Repeats = None,
+    time_budget: TimeBudget = None,
+    directory: Directory = None,
+    keep: Keep = False,
+    json: JsonFile = None,
+) -> None:
+    """Key-value reads and upserts from many processes: who is fast, and who waits."""
+    parameters = {
+        "processes": processes,
+        "queries": queries,
+        "write_ratio": write_ratio,
+        "keys": keys,
+        "seed": seed,
+        "timeout_seconds": timeout,
+    }
+    _run(
+        Request(
+            "kv",
+            _given(parameters),
+            scenario or (),
+            every,
+            quick,
+            repeats,
+            time_budget,
+            directory,
+            keep,
+            json,
+        )
+    )
+
+
+@bench.command()
+def driver(
+    scenario: Scenarios = None,
+    quick: Quick = False,
+    operations: Annotated[
+        int | None, typer.Option(help="Statements in a batch (default 20000, quick 5000).")
+    ] = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    time_budget: TimeBudget = None,
+    directory: Directory = None,
+    keep: Keep = False,
+    json: JsonFile = None,
+) -> None:
+    """What one statement costs in one thread: the standard library, apsw and Oxlite."""
+    parameters = {"operations": operations, "seed": seed}
+    _run(
+        Request(
+            "driver",
+            _given(parameters),
+            scenario or (),
+            False,
+            quick,
+            repeats,
+            time_budget,
+            directory,
+            keep,
+            json,
+        )
+    )
+
+
+def _given(options: Mapping[str, object | None]) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _run(request: Request) -> None:
+    console = Console()
+    try:
+        with watching(console) as listener:
+            result = perform(request, listener)
+    except LabError as error:
+        typer.echo(f"oxlite bench: {error}", err=True)
+        raise typer.Exit(EXIT_USAGE) from None
+    except Interrupted as signal:
+        typer.echo(f"oxlite bench: {signal}; nothing was left behind", err=True)
+        raise typer.Exit(EXIT_SIGNAL + signal.signal_number) from None
+    show(result, console)
+    if result.failed():
+        raise typer.Exit(EXIT_FAILED_ROW)
