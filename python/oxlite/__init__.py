@@ -54,18 +54,18 @@ def connect(
         timeout: How long a lock is waited for, in seconds.
         detect_types: Accepted for the standard library's signature; only 0 for now.
         isolation_level: How an implicit transaction begins; ``None`` for none.
-        check_same_thread: Refuse use from any thread but this one. With ``False`` the connection may
-            be shared; calls are serialised.
+        check_same_thread: Refuse use from any thread but this one. With ``False`` the connection
+            may be shared; calls are serialised.
         factory: The subclass of ``Connection`` to create.
         cached_statements: How many prepared statements are kept.
         uri: Read a ``database`` that begins with ``file:`` as a URI
             (https://sqlite.org/uri.html).
-        profile: ``"stock"`` (SQLite's own settings), ``"web"``, ``"durable"`` (web, and every commit
-            synced) or ``"cache"`` (web, and nothing synced: for data that may be lost).
+        profile: ``"stock"`` (SQLite's own settings), ``"web"``, ``"durable"`` (web, and every
+            commit synced) or ``"cache"`` (web, and nothing synced: for data that may be lost).
             ``oxlite.profiles()`` lists what each sets.
         pragmas: Pragmas to set over or beside the profile's, by name.
-        journal: ``"keep"`` leaves the journal mode of the file as it is. Turning an existing file to
-            WAL is persistent; it is logged once, with the way back, by the logger ``oxlite``.
+        journal: ``"keep"`` leaves the journal mode of the file as it is. Turning an existing file
+            to WAL is persistent; it is logged once, with the way back, by the logger ``oxlite``.
         busy: How a lock is waited for: ``"fair"`` (every millisecond; what all profiles but stock
             do), ``"backoff"`` (SQLite's growing sleeps), ``"none"``.
         allow_no_locking: Accept URI parameters that switch file locking off (``nolock``,

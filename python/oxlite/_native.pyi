@@ -1,21 +1,46 @@
-"""The native module's declarations; a test holds them against the built module."""
+"""The native module's declarations; tests hold them against the built module."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, SupportsIndex, final, overload
+from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, TypeVar, overload
+
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "Connection",
+    "Cursor",
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Row",
+    "Warning",
+    "__version__",
+    "connect",
+    "profiles",
+    "sqlite_source_id",
+    "sqlite_threadsafe",
+    "sqlite_version",
+]
 
 __version__: str
 sqlite_version: str
 sqlite_source_id: str
 
-type _IsolationLevel = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
-type _Path = str | bytes | PathLike[str] | PathLike[bytes]
+_IsolationLevel: TypeAlias = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
+_Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+_CursorT = TypeVar("_CursorT", bound=Cursor)
 
 class _NamedParameters(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
-type _Parameters = Sequence[Any] | Mapping[str, Any] | _NamedParameters
+_Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | _NamedParameters
 
 def profiles() -> dict[str, dict[str, int | str]]: ...
 def sqlite_threadsafe() -> int: ...
@@ -36,7 +61,109 @@ def connect(
     allow_no_locking: bool = False,
 ) -> Connection: ...
 
-class Warning(Exception): ...  # noqa: A001
+@disjoint_base
+class Connection:
+    DataError: type[DataError]
+    DatabaseError: type[DatabaseError]
+    Error: type[Error]
+    IntegrityError: type[IntegrityError]
+    InterfaceError: type[InterfaceError]
+    InternalError: type[InternalError]
+    NotSupportedError: type[NotSupportedError]
+    OperationalError: type[OperationalError]
+    ProgrammingError: type[ProgrammingError]
+    Warning: type[_Warning]
+    isolation_level: _IsolationLevel | None
+    row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
+    text_factory: Callable[[bytes], Any]
+    def __init__(
+        self,
+        database: _Path,
+        timeout: float = 5.0,
+        detect_types: int = 0,
+        isolation_level: _IsolationLevel | None = "",
+        check_same_thread: bool = True,
+        factory: type[Connection] | None = None,
+        cached_statements: int = 128,
+        uri: bool = False,
+        *,
+        profile: str = "stock",
+        pragmas: dict[str, bool | int | str] | None = None,
+        journal: str = "profile",
+        busy: str | None = None,
+        allow_no_locking: bool = False,
+    ) -> None: ...
+    @property
+    def in_transaction(self) -> bool: ...
+    @property
+    def profile(self) -> str: ...
+    @property
+    def settings(self) -> tuple[tuple[str, str, str, str | None], ...]: ...
+    @property
+    def total_changes(self) -> int: ...
+    def close(self) -> None: ...
+    def commit(self) -> None: ...
+    @overload
+    def cursor(self, factory: None = None) -> Cursor: ...
+    @overload
+    def cursor(self, factory: Callable[[Connection], _CursorT]) -> _CursorT: ...
+    def execute(self, sql: str, parameters: _Parameters | None = None, /) -> Cursor: ...
+    def executemany(self, sql: str, parameters: Iterable[_Parameters], /) -> Cursor: ...
+    def executescript(self, sql_script: str, /) -> Cursor: ...
+    def interrupt(self) -> None: ...
+    def rollback(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        _exception: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@disjoint_base
+class Cursor:
+    arraysize: int
+    row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
+    def __init__(self, connection: Connection) -> None: ...
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def description(
+        self,
+    ) -> tuple[tuple[str, None, None, None, None, None, None], ...] | None: ...
+    @property
+    def lastrowid(self) -> int | None: ...
+    @property
+    def rowcount(self) -> int: ...
+    def close(self) -> None: ...
+    def execute(self, sql: str, parameters: _Parameters | None = None, /) -> Self: ...
+    def executemany(self, sql: str, seq_of_parameters: Iterable[_Parameters], /) -> Self: ...
+    def executescript(self, sql_script: str, /) -> Self: ...
+    def fetchall(self) -> list[Any]: ...
+    def fetchmany(self, size: int | None = None) -> list[Any]: ...
+    def fetchone(self) -> Any: ...
+    def setinputsizes(self, sizes: object, /) -> None: ...
+    def setoutputsize(self, size: object, column: object = None, /) -> None: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+@disjoint_base
+class Row(Sequence[Any]):
+    def __new__(cls, cursor: Cursor, data: tuple[Any, ...]) -> Self: ...
+    def keys(self) -> list[str]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Any, ...]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+class Warning(Exception): ...
+
+_Warning: TypeAlias = Warning
 
 class Error(Exception):
     sqlite_errorcode: int

@@ -15,14 +15,14 @@
 //! the bundled defaults (see the documentation of `oxlite-sqlite`).
 //!
 //! ```
-//! use oxlite_core::{Connection, OpenOptions, Profile};
+//! use oxlite_core::{Connection, OpenOptions, Profile, ValueRef};
 //!
 //! let connection = Connection::open(&OpenOptions::new(":memory:", Profile::named("web")?)?)?;
 //! let locked = connection.lock().expect("it is open");
 //! let mut statement = connection.statement(&locked, "SELECT 6 * 7")?.expect("not empty");
-//! statement.step(&locked)?;
-//! let row = statement.row(&locked).expect("one row");
-//! assert_eq!(row.get(0)?, oxlite_sqlite::ValueRef::Integer(42));
+//! statement.statement.step(&locked)?;
+//! let row = statement.statement.row(&locked).expect("one row");
+//! assert_eq!(row.get(0)?, ValueRef::Integer(42));
 //! # Ok::<(), oxlite_core::Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -39,6 +39,8 @@ mod sql;
 mod statement_cache;
 mod transaction;
 mod uri;
+
+pub use oxlite_sqlite::{Locked, Step, ValueRef};
 
 pub use busy::BusyPolicy;
 pub use connection::Connection;

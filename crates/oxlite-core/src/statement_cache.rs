@@ -8,6 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use oxlite_sqlite::{Locked, Statement};
 
 /// Bound text and blobs of more than this many bytes are freed when a statement is given back;
@@ -20,6 +21,8 @@ pub struct CachedStatement {
     pub statement: Statement,
     /// Its text, under which it is kept.
     sql: Arc<str>,
+    /// Where it was kept last.
+    slot: Option<usize>,
     /// Whether it begins with INSERT, UPDATE, DELETE or REPLACE.
     pub is_data_modification: bool,
     /// How many bytes of text and blobs have been bound since it was taken.
@@ -33,6 +36,7 @@ impl CachedStatement {
         Self {
             statement,
             sql: sql.into(),
+            slot: None,
             is_data_modification: crate::sql::is_data_modification(sql),
             bound_bytes: 0,
             note: None,
@@ -45,14 +49,17 @@ impl CachedStatement {
     }
 }
 
-struct Kept {
-    statement: CachedStatement,
+/// A place in the cache. It stays reserved for its SQL while the statement is taken.
+struct Slot {
+    sql: Arc<str>,
+    at_rest: Option<CachedStatement>,
     last_used: u64,
 }
 
 /// The statements at rest.
 pub(crate) struct StatementCache {
-    kept: HashMap<Arc<str>, Kept>,
+    slots: Vec<Slot>,
+    by_sql: HashMap<Arc<str>, usize, RandomState>,
     capacity: usize,
     clock: u64,
 }
@@ -60,49 +67,88 @@ pub(crate) struct StatementCache {
 impl StatementCache {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            kept: HashMap::new(),
+            slots: Vec::new(),
+            by_sql: HashMap::default(),
             capacity,
             clock: 0,
         }
     }
 
     /// Takes the statement for `sql` out, if one is at rest.
+    #[inline]
     pub(crate) fn take(&mut self, sql: &str) -> Option<CachedStatement> {
-        self.kept.remove(sql).map(|kept| kept.statement)
+        let slot = *self.by_sql.get(sql)?;
+        self.slots[slot].at_rest.take()
     }
 
     /// Keeps a statement that has been reset; the longest unused one goes when there are too many.
     /// What goes is returned, for its drop may need the connection's lock.
+    #[inline]
     pub(crate) fn put(
         &mut self,
         mut cached: CachedStatement,
         locked: &Locked<'_>,
     ) -> Option<CachedStatement> {
-        if self.capacity == 0 {
-            return Some(cached);
-        }
         if cached.bound_bytes > KEPT_BINDINGS_BYTES {
             cached.statement.clear_bindings(locked);
         }
         cached.bound_bytes = 0;
         self.clock += 1;
-        let kept = Kept {
-            last_used: self.clock,
-            statement: cached,
+        let index = match cached.slot {
+            Some(index) if self.holds(index, &cached.sql) => index,
+            _ => match self.slot_for(&cached.sql) {
+                Some(index) => index,
+                None => return Some(cached),
+            },
         };
-        let evicted = self.kept.insert(Arc::clone(&kept.statement.sql), kept);
-        if self.kept.len() <= self.capacity {
-            return evicted.map(|kept| kept.statement);
+        cached.slot = Some(index);
+        let slot = &mut self.slots[index];
+        slot.last_used = self.clock;
+        slot.at_rest.replace(cached)
+    }
+
+    /// Whether the slot is still reserved for this very text.
+    #[inline]
+    fn holds(&self, index: usize, sql: &Arc<str>) -> bool {
+        let slot = self.slots.get(index);
+        slot.is_some_and(|slot| Arc::ptr_eq(&slot.sql, sql))
+    }
+
+    /// The slot for `sql`: its own, a new one, or the least recently used one; none if the capacity
+    /// is zero.
+    fn slot_for(&mut self, sql: &Arc<str>) -> Option<usize> {
+        if let Some(index) = self.by_sql.get(sql) {
+            return Some(*index);
         }
-        // A linear search, but only when something was prepared anew, which costs far more.
-        let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.last_used)?;
-        let oldest = Arc::clone(oldest.0);
-        self.kept.remove(&oldest).map(|kept| kept.statement)
+        let index = if self.slots.len() < self.capacity {
+            self.slots.push(Slot {
+                sql: Arc::clone(sql),
+                at_rest: None,
+                last_used: 0,
+            });
+            self.slots.len() - 1
+        } else {
+            // A linear search, but only after preparing anew, which costs far more.
+            let (index, slot) = self
+                .slots
+                .iter_mut()
+                .enumerate()
+                .min_by_key(|(_, slot)| slot.last_used)?;
+            self.by_sql.remove(&slot.sql);
+            slot.sql = Arc::clone(sql);
+            index
+        };
+        self.by_sql.insert(Arc::clone(sql), index);
+        Some(index)
     }
 
     /// Lets go of every statement.
     pub(crate) fn clear(&mut self) -> Vec<CachedStatement> {
-        self.kept.drain().map(|(_, kept)| kept.statement).collect()
+        self.by_sql.clear();
+        self.slots
+            .drain(..)
+            .filter_map(|slot| slot.at_rest)
+            .collect()
     }
 }
 

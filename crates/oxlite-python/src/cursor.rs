@@ -128,7 +128,7 @@ impl Cursor {
             return Ok(rows);
         }
         let mut execution = cursor.begin(py)?;
-        let mut hold = Hold::begin();
+        let mut hold = Hold::default();
         for _ in 0..limit {
             match execution.next_tuple(py, &text_factory, &mut hold)? {
                 Some(row) => rows.append(row)?,
@@ -147,7 +147,7 @@ impl Cursor {
             None => {
                 let row = cursor
                     .begin(py)?
-                    .next_tuple(py, &text_factory, &mut Hold::begin())?;
+                    .next_tuple(py, &text_factory, &mut Hold::default())?;
                 Ok(row.map(Bound::into_any))
             }
         }
@@ -162,7 +162,7 @@ impl Cursor {
         let py = slf.py();
         let (tuple, description) = {
             let mut execution = slf.get().begin(py)?;
-            let Some(tuple) = execution.next_tuple(py, text_factory, &mut Hold::begin())? else {
+            let Some(tuple) = execution.next_tuple(py, text_factory, &mut Hold::default())? else {
                 return Ok(None);
             };
             (

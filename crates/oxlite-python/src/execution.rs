@@ -178,7 +178,7 @@ impl<'c> Execution<'c> {
         let parameter_sets = parameter_sets.try_iter()?;
         self.begin_if_needed(py, cached)?;
         self.state.rowcount = 0;
-        let mut hold = Hold::begin();
+        let mut hold = Hold::default();
         for parameters in parameter_sets {
             parameters::bind(cached, &self.locked, &parameters?)?;
             let step = if self.locked.is_autocommit() {

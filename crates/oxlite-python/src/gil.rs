@@ -36,26 +36,35 @@ pub(crate) fn detached<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
 }
 
 /// A run of steps that hold the GIL, interrupted when it has become too long.
+#[derive(Default)]
 pub(crate) struct Hold {
-    since: Instant,
+    since: Since,
+}
+
+/// Since when the GIL has been held; a lone step, the common `fetchone`, never asks the clock.
+#[derive(Default)]
+enum Since {
+    #[default]
+    Begin,
+    OneStep,
+    Time(Instant),
 }
 
 impl Hold {
-    /// Begins now, with the GIL just taken.
-    pub(crate) fn begin() -> Self {
-        Self {
-            since: Instant::now(),
-        }
-    }
-
     /// Runs one step, holding the GIL unless it has been held for long.
     #[inline]
     pub(crate) fn step<T>(&mut self, py: Python<'_>, work: impl FnOnce() -> T) -> T {
-        if self.since.elapsed() < HOLD_AT_MOST {
-            return work();
+        match self.since {
+            // The clock is first read by the second step.
+            Since::Begin => self.since = Since::OneStep,
+            Since::OneStep => self.since = Since::Time(Instant::now()),
+            Since::Time(since) if since.elapsed() < HOLD_AT_MOST => {}
+            Since::Time(_) => {
+                let result = detached(py, work);
+                self.since = Since::Time(Instant::now());
+                return result;
+            }
         }
-        let result = detached(py, work);
-        self.since = Instant::now();
-        result
+        work()
     }
 }

@@ -16,7 +16,6 @@ A ``WorkerError`` or ``VerificationError`` fails one row and the run goes on;
 the others end the run. Every message is one line, for a terminal.
 """
 
-import difflib
 import signal
 from collections.abc import Iterable
 
@@ -57,6 +56,16 @@ class Interrupted(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
+def require_at_least(option: str, value: float, minimum: float) -> None:
+    """Refuse a parameter that is too small.
+
+    Raises:
+        UsageError: ``value`` is below ``minimum``; the message names ``option``.
+    """
+    if not value >= minimum:
+        raise UsageError(f"{option} must be at least {minimum:g}, not {value:g}")
+
+
 def unknown(kind: str, given: str, known: Iterable[str]) -> UsageError:
     """The error for a name nobody knows, with the nearest known one suggested.
 
@@ -65,6 +74,8 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> UsageError:
         given: what the user wrote.
         known: the names that exist.
     """
+    import difflib  # here, because every worker loads this module and none needs it
+
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""

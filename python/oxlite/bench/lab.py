@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oxlite.bench.errors import UsageError
+from oxlite.bench.errors import UsageError, require_at_least
 from oxlite.bench.harness import interrupts, machine, record
 from oxlite.bench.harness.model import Plan, Result
 from oxlite.bench.harness.run import Listener, run
 from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.scenarios import cells as cells_of
 from oxlite.bench.scenarios.scenario import Scenario, parse_filter
-from oxlite.bench.workloads.base import Workload, require_at_least
+from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 TRUSTED_REPEATS = 7

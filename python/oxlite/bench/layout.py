@@ -16,7 +16,6 @@ from oxlite.bench.harness.model import Metric, Result, Row
 DASH = "\N{EN DASH}"
 ABSENT = DASH
 WITHHELD = "\N{MIDDLE DOT}"
-TIMES = "\N{MULTIPLICATION SIGN}"
 
 Text = Callable[[Result, Row], str]
 
@@ -31,10 +30,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table; its first column, the row's label, goes without saying."""
+    """A titled table; its first column, the row's name, goes without saying."""
 
     title: str
     columns: tuple[Column, ...]
+
+
+def names(result: Result) -> dict[str, str]:
+    """What to call each row, by label: without the axes on which all rows agree."""
+    scenarios = [row.scenario for row in result.rows]
+    varying = {
+        axis
+        for scenario in scenarios
+        for axis, value in scenario.used().items()
+        if any(other.used().get(axis) != value for other in scenarios)
+    }
+    return {
+        scenario.label: scenario.label_of(varying | {"driver", "build"}) for scenario in scenarios
+    }
 
 
 def number(value: float) -> str:
@@ -73,6 +86,18 @@ def spread(heading: str, metric: Metric) -> Column:
     return Column(heading, text)
 
 
+def extent(heading: str, low: Metric, high: Metric) -> Column:
+    """From the median of one metric to that of another: ``0.12-0.31``."""
+
+    def text(_: Result, row: Row) -> str:
+        first, last = row.summary(low.name), row.summary(high.name)
+        if first is None or last is None:
+            return ABSENT
+        return f"{number(first.median)}{DASH}{number(last.median)}"
+
+    return Column(heading, text)
+
+
 def noise(heading: str, metric: Metric) -> Column:
     """The relative noise, in percent."""
 
@@ -84,7 +109,10 @@ def noise(heading: str, metric: Metric) -> Column:
 
 
 def improvement(heading: str, metric: Metric, baseline: str) -> Column:
-    """How many times better than ``baseline``: median and spread of the paired repeats."""
+    """How many times better than ``baseline``: median and spread of the paired repeats.
+
+    Without a unit: the heading or the title says what the figure is.
+    """
 
     def text(result: Result, row: Row) -> str:
         summary = result.improvement(row, metric, baseline)
@@ -93,7 +121,7 @@ def improvement(heading: str, metric: Metric, baseline: str) -> Column:
         if row.label == baseline:
             return "1"
         low, high = number(summary.minimum), number(summary.maximum)
-        return f"{number(summary.median)}{TIMES} ({low}{DASH}{high})"
+        return f"{number(summary.median)} ({low}{DASH}{high})"
 
     return Column(heading, text)
 

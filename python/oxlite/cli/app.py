@@ -30,17 +30,14 @@ def _print_version(wanted: bool) -> None:
     if not wanted:
         return
     import oxlite
-    from oxlite import sqlite3
 
-    with sqlite3.connect(":memory:") as connection:
-        (source_id,) = connection.execute("SELECT sqlite_source_id()").fetchone()
-    connection.close()
-    typer.echo(f"oxlite {oxlite.__version__}\nSQLite {sqlite3.sqlite_version} ({source_id})")
+    typer.echo(f"oxlite {oxlite.__version__}")
+    typer.echo(f"SQLite {oxlite.sqlite_version} ({oxlite.sqlite_source_id})")
     raise typer.Exit
 
 
 @app.callback()
-def oxlite_command(
+def _oxlite(
     version: Annotated[
         bool,
         typer.Option(
@@ -91,8 +88,9 @@ def _expected(error: Exception) -> str | None:
     if hasattr(error, "format_message"):  # wrong usage, as Typer and Click report it
         if type(error).__name__ == "NoArgsIsHelpError":
             return ""  # the help has been printed
-        path = getattr(getattr(error, "ctx", None), "command_path", "oxlite")
-        return _one_line(f"{error.format_message()} (see '{path} --help')")
+        context = getattr(error, "ctx", None)
+        hint = f" (see '{context.command_path} --help')" if context else ""
+        return _one_line(error.format_message() + hint)
     if isinstance(error, Error | OSError | LabError | ReportError):
         return _one_line(str(error))
     return None

@@ -68,6 +68,10 @@ def kv(
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for a lock, where waiting (default 5).")
     ] = None,
+    fairness: Annotated[
+        float | None,
+        typer.Option(help="Seconds of the turn that measures fairness (default 1, quick 0.5)."),
+    ] = None,
     repeats: Repeats = None,
     time_budget: TimeBudget = None,
     directory: Directory = None,
@@ -82,6 +86,7 @@ def kv(
         "keys": keys,
         "seed": seed,
         "timeout_seconds": timeout,
+        "fairness_seconds": fairness,
     }
     _run(
         Request(
@@ -141,10 +146,10 @@ def _run(request: Request) -> None:
         with watching(console) as listener:
             result = perform(request, listener)
     except LabError as error:
-        typer.echo(f"oxlite bench: {error}", err=True)
+        typer.echo(f"oxlite: error: {error}", err=True)
         raise typer.Exit(EXIT_USAGE) from None
     except Interrupted as signal:
-        typer.echo(f"oxlite bench: {signal}; nothing was left behind", err=True)
+        typer.echo(f"oxlite: {signal}", err=True)
         raise typer.Exit(EXIT_SIGNAL + signal.signal_number) from None
     show(result, console)
     if result.failed():

@@ -209,4 +209,9 @@ def _notes(made: Mapping[str, Any], access: str) -> list[str]:
                 f" this file with the profile {profile['name']} turns it to"
                 f" {setting['requested']}, for good."
             )
+    if profile and profile["name"] != "stock" and pragmas["busy_timeout"] == 0:
+        notes.append(
+            "busy_timeout reads 0 because locks are waited for by Oxlite's own handler, for the"
+            " connection's timeout, and not by SQLite's."
+        )
     return notes

@@ -71,6 +71,10 @@ _NOT_ASKED = "reads the whole file, so only when asked for"
 _THREADSAFE_MODES = {"0": "single-thread", "1": "serialized", "2": "multi-thread"}
 
 
+_Value = str | int | float | None
+_Row = Any  # as the driver makes it: it has a first item
+
+
 class Queryable(Protocol):
     """A connection whose ``execute`` returns the rows, or a cursor over them."""
 
@@ -121,7 +125,7 @@ def connection_report(connection: Queryable, *, check: bool = False) -> dict[str
     }
 
 
-def _pragma(connection: Queryable, name: str) -> Any:  # noqa: ANN401 - what SQLite returns
+def _pragma(connection: Queryable, name: str) -> _Value | list[_Value]:
     statement = f"PRAGMA {name}"
     if name in SCANNING_PRAGMAS:
         return _column(connection, statement)
@@ -136,12 +140,12 @@ def _threadsafe_mode(options: list[str]) -> str | None:
     return None
 
 
-def _scalar(connection: Queryable, sql: str) -> Any:  # noqa: ANN401 - what SQLite returns
+def _scalar(connection: Queryable, sql: str) -> _Value:
     values = _column(connection, sql)
     return values[0] if values else None
 
 
-def _column(connection: Queryable, sql: str) -> list[Any]:
+def _column(connection: Queryable, sql: str) -> list[_Value]:
     """The first column of every row, whatever row or text factory is in place."""
     target: Any = connection
     if hasattr(connection, "cursor"):
@@ -157,6 +161,6 @@ def _column(connection: Queryable, sql: str) -> list[Any]:
                 used.close()
 
 
-def _plain(row: Any) -> Any:  # noqa: ANN401 - a row of any driver
-    value = next(iter(row.values())) if isinstance(row, Mapping) else row[0]
+def _plain(row: _Row) -> _Value:
+    value: _Value | bytes = next(iter(row.values())) if isinstance(row, Mapping) else row[0]
     return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -1,9 +1,9 @@
 """The drop-in driver: the standard library's ``sqlite3``, name for name, on Oxlite's SQLite.
 
-``from oxlite import sqlite3`` keeps the semantics and the defaults of the standard library's module.
-What Oxlite adds (profiles, busy policies, pragmas that are read back) is asked for by keyword and
-changes nothing otherwise. The classes live in the native module; this one holds what PEP 249 wants
-at module level.
+``from oxlite import sqlite3`` keeps the semantics and the defaults of the standard library's
+module. What Oxlite adds (profiles, busy policies, pragmas that are read back) is asked for by
+keyword and changes nothing otherwise. The classes live in the native module; this one holds what
+PEP 249 wants at module level.
 
 Invariant: nothing here reaches the standard library's ``sqlite3``, whose SQLite is another copy.
 """
@@ -24,7 +24,7 @@ from oxlite._native import (
     OperationalError,
     ProgrammingError,
     Row,
-    Warning,  # noqa: A004 - PEP 249's name
+    Warning,
     connect,
     sqlite_version,
 )
@@ -62,7 +62,7 @@ apilevel = "2.0"
 """The version of PEP 249 that this module follows."""
 
 paramstyle = "qmark"
-"""How parameters are written: ``?``; SQLite takes ``?1``, ``:name``, ``@name`` and ``$name`` too."""
+"""How parameters are written: ``?``. SQLite takes ``?1``, ``:name``, ``@name``, ``$name`` too."""
 
 threadsafety = 3
 """Threads may share module, connections and cursors.

@@ -10,7 +10,7 @@ whatever a driver cannot do is said by ``refusal``, never found out by a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -95,6 +95,8 @@ class Driver(ABC):
 
 def distribution_version(name: str) -> str:
     """The installed version of the distribution ``name``, or ``unknown``."""
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

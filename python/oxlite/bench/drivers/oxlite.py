@@ -7,10 +7,16 @@ through SQL, as on every other driver.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
 from oxlite.bench.scenarios.scenario import Scenario
+
+BUSY: Mapping[str, Literal["none", "backoff", "fair"]] = {
+    "none": "none",
+    "backoff": "backoff",
+    "fair": "fair",
+}
 
 
 class Oxlite(Driver):
@@ -40,7 +46,7 @@ class Oxlite(Driver):
             path,
             timeout=timeout_seconds,
             isolation_level=None,
-            busy=scenario.busy or "backoff",
+            busy=BUSY[scenario.busy or "backoff"],
             profile="stock",
         )
 

@@ -33,8 +33,13 @@ class Task(ABC):
         return {}
 
     @abstractmethod
-    def run(self, turn: Message) -> None:
-        """Do the measured work of one turn, keeping what was measured."""
+    def run(self, turn: Message, start_ns: int) -> None:
+        """Do the measured work of one turn, keeping what was measured.
+
+        Args:
+            turn: what the workload says about this turn.
+            start_ns: the agreed instant, now reached.
+        """
 
     @abstractmethod
     def collect(self) -> tuple[Message, bytes]:
@@ -77,7 +82,7 @@ def answer(task: Task, message: Message, channel: Channel) -> bool:
         case "run":
             gc.collect()
             wait_until(message["start_ns"])
-            task.run(message["turn"])
+            task.run(message["turn"], message["start_ns"])
             channel.send({"event": "finished"})
         case "collect":
             facts, payload = task.collect()

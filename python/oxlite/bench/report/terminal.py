@@ -4,7 +4,6 @@ Readable in 120 columns; everything that is not here is in the JSON file.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from rich import box
 from rich.console import Console
@@ -13,11 +12,11 @@ from rich.text import Text
 
 from oxlite.bench.harness.model import JsonObject, Result
 from oxlite.bench.harness.statistics import SAMPLES_BEYOND
-from oxlite.bench.layout import WITHHELD, Table
+from oxlite.bench.layout import WITHHELD, Table, names
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
-ENVIRONMENT_LINES = 24
 NARROWEST = 120
+MULTIPLIED = "\N{MULTIPLICATION SIGN}"
 
 
 def show(result: Result, console: Console) -> None:
@@ -35,6 +34,7 @@ def show(result: Result, console: Console) -> None:
         f"medians, ratios are of paired repeats with the smallest and largest in brackets",
     )
     for table in workload.tables:
+        console.print()
         console.print(_table(result, table))
     if any(
         None in found.percentiles.values()
@@ -77,15 +77,17 @@ def _table(result: Result, table: Table) -> RichTable:
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column("scenario", no_wrap=True)
+    drawn.add_column("scenario", overflow="fold")
     for column in table.columns:
-        drawn.add_column(column.heading, justify="right")
+        drawn.add_column(column.heading, justify="right", no_wrap=True)
+    called = names(result)
     for row in result.rows:
         style = "red" if row.failure else ("dim" if row.label in result.baselines else "")
         drawn.add_row(
-            row.label, *(column.text(result, row) for column in table.columns), style=style
+            called[row.label], *(column.text(result, row) for column in table.columns), style=style
         )
     return drawn
 
@@ -94,9 +96,6 @@ def _show_errors(result: Result, console: Console) -> None:
     for row in result.rows:
         for text, count in sorted(row.errors().items()):
             _say(console, f"errors  {row.label}: {count:,} {MULTIPLIED} {text}", "yellow")
-
-
-MULTIPLIED = "\N{MULTIPLICATION SIGN}"
 
 
 def _show_absent(result: Result, console: Console) -> None:
@@ -111,26 +110,35 @@ def _show_absent(result: Result, console: Console) -> None:
 
 
 def _show_environment(result: Result, console: Console) -> None:
-    reports = {row.label: row.environment for row in result.rows if row.environment}
-    if not reports:
+    measured = [row for row in result.rows if row.environment is not None]
+    if not measured:
         return
     _say(console, "\nEnvironment (complete, for every row, in the JSON file)", "bold")
-    for line in compact(next(iter(reports.values()))):
-        _say(console, line)
-    for row in result.rows:
-        versions = row.samples[0].detail.get("versions") if row.samples else None
-        if isinstance(versions, Mapping):
-            _say(
-                console, f"  {row.label}: driver {versions['driver']}, SQLite {versions['sqlite']}"
-            )
+    versions = dict.fromkeys(
+        f"{row.scenario.driver} ({row.scenario.build} build): driver {found['driver']}, "
+        f"SQLite {found['sqlite']}"
+        for row in measured
+        if (found := row.samples[0].detail.get("versions"))
+    )
+    for line in (*versions, *machine_lines(measured[0].environment or {})):
+        _say(console, f"  {line}")
 
 
-def compact(report: JsonObject) -> list[str]:
-    """The environment report in a few lines: what is not specific to a connection."""
-    lines = []
-    for section, content in report.items():
-        if isinstance(content, Mapping):
-            simple = {k: v for k, v in content.items() if isinstance(v, str | int | float)}
-            if simple and len(simple) <= ENVIRONMENT_LINES:
-                lines.append(f"  {section}: " + ", ".join(f"{k} {v}" for k, v in simple.items()))
+def machine_lines(report: JsonObject) -> list[str]:
+    """The machine of an environment report, in a few lines."""
+    machine = report["machine"]
+    cpu, python, files = machine["cpu"], machine["python"], machine["file_system"]
+    system = machine["operating_system"]
+    memory_gib = machine["memory_total_bytes"] / (1 << 30)
+    lines = [
+        f"{cpu['model']}, {cpu['usable_cores']} processors, {memory_gib:.1f} GiB, "
+        f"{system['distribution']}, {system['name']} {system['kernel']}",
+        f"{python['implementation']} {python['version']}"
+        f"{'' if python['gil_enabled'] else ' without the GIL'}, "
+        f"{files['type']} ({','.join(files['options'])})",
+    ]
+    series = (report.get("fsync") or {}).get("series") or []
+    if series:
+        costs = ", ".join(f"{s['call']} {s['write']} {s['median_us']:.0f} us" for s in series)
+        lines.append(f"sync of {report['fsync']['block_bytes']} bytes, median: {costs}")
     return lines

@@ -30,7 +30,7 @@ The axes:
     ``shared`` (one pool) or ``isolated`` (N readers and one writer).
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 
 from oxlite.bench.errors import UsageError, unknown
@@ -76,7 +76,11 @@ class Scenario:
     @property
     def label(self) -> str:
         """The name of the row: ``oxlite wal tuned fair``."""
-        used = self.used()
+        return self.label_of(self.used())
+
+    def label_of(self, axes: Container[str]) -> str:
+        """The label with some of the axes alone."""
+        used = {axis: value for axis, value in self.used().items() if axis in axes}
         build = used.pop("build", "own")
         words = list(used.values())
         if build not in UNNAMED_BUILDS:

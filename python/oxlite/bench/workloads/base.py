@@ -75,13 +75,3 @@ class Workload(ABC, Generic[Parameters]):
     @abstractmethod
     def outcome(self, sample: Sample) -> str:
         """A sample in a few words, for whoever watches the run."""
-
-
-def require_at_least(option: str, value: float, minimum: float) -> None:
-    """Refuse a parameter that is too small.
-
-    Raises:
-        UsageError: ``value`` is below ``minimum``; the message names ``option``.
-    """
-    if not value >= minimum:
-        raise UsageError(f"{option} must be at least {minimum:g}, not {value:g}")

@@ -1,7 +1,8 @@
 """The operations of ``driver``, timed in batches in one worker process.
 
-Five operations on one connection to a file: a row by text key and by integer
-key (each its own implicit transaction, as an application does it), a fetch of
+Six operations on one connection to a file: a row by text key and by integer
+key (each its own implicit transaction, which locks the file and lets it go), by
+text key in one transaction (the driver and the look-up alone), a fetch of
 100 rows of an integer and a text, single-row inserts in one explicit
 transaction, and ``executemany`` in one. What is inserted is rolled back, and
 beginning and ending a transaction is not timed.
@@ -18,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from oxlite.bench.drivers.catalogue import DRIVERS
-from oxlite.bench.errors import VerificationError
+from oxlite.bench.errors import VerificationError, require_at_least
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.worker import Task
 from oxlite.bench.scenarios.opening import open_connection
 from oxlite.bench.scenarios.scenario import Scenario
-from oxlite.bench.workloads.base import require_at_least
 
 ROWS = 10_000
 FETCHED = 100
@@ -100,11 +100,12 @@ class DriverTask(Task):
         """Who is measured."""
         return {"versions": self._driver.versions()}
 
-    def run(self, turn: Message) -> None:
+    def run(self, turn: Message, start_ns: int) -> None:
         """Every batch once."""
         operations: dict[str, Callable[[], int]] = {
             "get_by_text_key_us": self._get_by_text_key,
             "get_by_integer_key_us": self._get_by_integer_key,
+            "get_in_transaction_us": self._get_in_transaction,
             "fetch_100_rows_us": self._fetch,
             "insert_us": self._insert,
             "executemany_us_per_row": self._executemany,
@@ -120,6 +121,12 @@ class DriverTask(Task):
 
     def _get_by_integer_key(self) -> int:
         return self._get("SELECT v FROM by_integer WHERE k = ?", self._integer_keys)
+
+    def _get_in_transaction(self) -> int:
+        self._connection.execute("BEGIN", ())
+        elapsed_ns = self._get_by_text_key()
+        self._connection.execute("COMMIT", ())
+        return elapsed_ns
 
     def _get(self, sql: str, parameters: list[Any]) -> int:
         execute = self._connection.execute

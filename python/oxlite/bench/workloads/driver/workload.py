@@ -30,10 +30,11 @@ HUNG_BASE_SECONDS = 60.0
 HUNG_SECONDS_PER_OPERATION = 0.01
 
 METRICS = (
-    Metric("get_by_text_key_us", "get by text key", "lower"),
-    Metric("get_by_integer_key_us", "get by integer key", "lower"),
+    Metric("get_by_text_key_us", "get, text key", "lower"),
+    Metric("get_by_integer_key_us", "get, integer key", "lower"),
+    Metric("get_in_transaction_us", "get in transaction", "lower"),
     Metric("fetch_100_rows_us", "fetch 100 rows", "lower"),
-    Metric("insert_us", "insert in transaction", "lower"),
+    Metric("insert_us", "insert", "lower"),
     Metric("executemany_us_per_row", "executemany, a row", "lower"),
 )
 

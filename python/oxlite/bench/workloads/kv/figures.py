@@ -7,13 +7,14 @@ failure must not improve a percentile.
 
 Fairness is Jain's index over *rates in the same span of time*. At the end of a
 run with a fixed count every process has done the same number and the index
-would be 1 by construction; so the span is from the start until the *first*
-process has come to the end of its stream. All are at work then, and the number
-of statements each has completed by then is its rate.
+would be 1 by construction. Nor does it help to count what each has done when
+the first comes to its end: one stream is some milliseconds of work, less than
+a few time slices, so that would measure the scheduler. Therefore, after the
+fixed count, all go on together for a fixed time, and the statements each has
+done in it are its rate.
 """
 
 from array import array
-from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 
@@ -47,10 +48,6 @@ class Outcome:
         """How many statements succeeded."""
         return self.outcomes.count(0)
 
-    def done_until(self, instant_ns: int) -> int:
-        """How many statements had succeeded at an instant."""
-        return self.outcomes[: bisect_right(self.ended_ns, instant_ns)].count(0)
-
 
 def unpack(facts: Message, payload: bytes, queries: int) -> Outcome:
     """Read what a worker handed over.
@@ -73,13 +70,19 @@ def unpack(facts: Message, payload: bytes, queries: int) -> Outcome:
     return Outcome(begun, ended, outcomes, facts["errors"])
 
 
-def sample(streams: list[list[Operation]], found: list[Outcome], start_ns: int) -> Sample:
+def sample(
+    streams: list[list[Operation]],
+    found: list[Outcome],
+    start_ns: int,
+    done_in_fixed_time: list[int] | None,
+) -> Sample:
     """The figures of one run.
 
     Args:
         streams: the work of each process.
         found: what each did of it.
         start_ns: the agreed start.
+        done_in_fixed_time: statements of each process in the time for fairness, if given.
     """
     latencies_ns = {"read": array("Q"), "write": array("Q")}
     errors: Counter[str] = Counter()
@@ -92,8 +95,6 @@ def sample(streams: list[list[Operation]], found: list[Outcome], start_ns: int) 
             else:
                 latencies_ns["read" if value is None else "write"].append(ended - begun)
     walls_ns = [outcome.ended_ns[-1] - start_ns for outcome in found]
-    first_end_ns = start_ns + min(walls_ns)
-    in_window = [outcome.done_until(first_end_ns) for outcome in found]
     wall_seconds = max(walls_ns) / SECONDS
     figures = {
         "wall_seconds": wall_seconds,
@@ -103,19 +104,18 @@ def sample(streams: list[list[Operation]], found: list[Outcome], start_ns: int) 
         "fastest_process_seconds": min(walls_ns) / SECONDS,
         "slowest_process_seconds": wall_seconds,
     }
-    fairness = jains_index(in_window)
+    fairness = jains_index(done_in_fixed_time or ())
     if fairness is not None:
         figures["jain"] = fairness
     detail = {
-        "window_seconds": min(walls_ns) / SECONDS,
         "start_skew_us": max(o.begun_ns[0] - start_ns for o in found) / MICROSECONDS,
         "processes": [
             {
                 "wall_seconds": wall_ns / SECONDS,
                 "done": outcome.done(),
-                "done_in_window": done_in_window,
             }
-            for wall_ns, outcome, done_in_window in zip(walls_ns, found, in_window, strict=True)
+            for wall_ns, outcome in zip(walls_ns, found, strict=True)
         ],
+        "done_in_fixed_time": done_in_fixed_time,
     }
     return Sample(figures, dict(errors), latencies_ns, detail)

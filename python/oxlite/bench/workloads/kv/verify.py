@@ -6,11 +6,15 @@ loaded value or does not exist; otherwise it has the value of some process'
 *last* successful write to it. A write that failed with a lock was not made; one
 that failed otherwise (a full disk, say) may or may not have been, and either is
 accepted.
+
+This holds after the fixed count, while the workers are idle. The time for
+fairness then runs the streams again, each as far as it comes, so once all have
+closed only the soundness of the file and its keys are checked again.
 """
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +29,7 @@ def check_table(
     streams: list[list[Operation]],
     found: list[Outcome],
 ) -> int:
-    """Check the table in ``path`` once every worker has closed it.
+    """Check the table in ``path`` after the fixed count.
 
     Returns:
         the rows it has.
@@ -34,21 +38,53 @@ def check_table(
         VerificationError: the file is damaged, or a row is wrong, missing or too many.
     """
     certain, possible = _written(streams, found)
-    with closing(sqlite3.connect(path)) as connection:
-        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        table = dict(connection.execute("SELECT k, v FROM kv").fetchall())
-    if integrity != "ok":
-        raise VerificationError(f"the database is damaged: {integrity}")
+    table = _sound_table(path)
     for key, value in table.items():
         allowed = certain.get(key, set()) | possible.get(key, set())
         if not certain.get(key) and key in loaded:
             allowed.add(loaded[key])
         if value not in allowed:
             raise VerificationError(f"the row {key!r} has a value that nobody wrote there last")
-    lost = (loaded.keys() | certain.keys()) - table.keys()
+    _require_keys(table, loaded.keys() | certain.keys())
+    return len(table)
+
+
+def check_after(
+    path: Path, loaded: Mapping[str, str], streams: list[list[Operation]], rows: int
+) -> None:
+    """Check the table once every worker has closed it.
+
+    Args:
+        path: the database.
+        loaded: the rows it started with.
+        streams: the work, repeated for the time for fairness.
+        rows: how many rows it had after the fixed count.
+
+    Raises:
+        VerificationError: the file is damaged, or has a row too many or too few.
+    """
+    table = _sound_table(path)
+    written = {key for stream in streams for key, value in stream if value is not None}
+    _require_keys(table, loaded.keys())
+    strangers = table.keys() - loaded.keys() - written
+    if strangers or len(table) < rows:
+        raise VerificationError(
+            f"{len(table)} rows after {rows}, {len(strangers)} of them that nobody wrote"
+        )
+
+
+def _sound_table(path: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(path)) as connection:
+        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if integrity != "ok":
+            raise VerificationError(f"the database is damaged: {integrity}")
+        return dict(connection.execute("SELECT k, v FROM kv").fetchall())
+
+
+def _require_keys(table: Mapping[str, str], keys: Set[str]) -> None:
+    lost = keys - table.keys()
     if lost:
         raise VerificationError(f"{len(lost)} rows are missing, one of them {min(lost)!r}")
-    return len(table)
 
 
 def _written(

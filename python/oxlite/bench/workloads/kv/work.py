@@ -18,9 +18,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from oxlite.bench.errors import UsageError
+from oxlite.bench.errors import UsageError, require_at_least
 from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
-from oxlite.bench.workloads.base import require_at_least
 
 VALUE_BITS = 256  # 64 hexadecimal characters
 MAXIMUM_PROCESSES = 1000
@@ -45,6 +44,7 @@ class KvParameters:
         keys: rows the table is loaded with.
         seed: of all random streams.
         timeout_seconds: how long a statement waits for a lock, where it waits.
+        fairness_seconds: how long the processes then go on, for their rates; 0 leaves it out.
     """
 
     processes: int = 25
@@ -53,6 +53,7 @@ class KvParameters:
     keys: int = 10_000
     seed: int = 1
     timeout_seconds: float = 5.0
+    fairness_seconds: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
@@ -60,6 +61,7 @@ class KvParameters:
         require_at_least("--queries", self.queries, 1)
         require_at_least("--keys", self.keys, 1)
         require_at_least("--timeout", self.timeout_seconds, 0)
+        require_at_least("--fairness", self.fairness_seconds, 0)
         if self.processes > MAXIMUM_PROCESSES:
             raise UsageError(
                 f"--processes must be at most {MAXIMUM_PROCESSES}, not {self.processes}"

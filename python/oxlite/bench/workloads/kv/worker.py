@@ -5,11 +5,16 @@ clock shared by all processes. A failed one is counted by class and message and
 never tried again. The connection, the schema and the statement cache are warm
 before the start (one read), as in a process that has been serving for a while.
 
-The payload handed over is three arrays of one entry per statement: the instants
+Two kinds of turn: the stream once, from its first to its last statement; and,
+where the turn names ``seconds``, the stream over and over for that long, when
+only the statements that succeeded in time are counted.
+
+The payload handed over by the first is three arrays of one entry per statement: the instants
 before and after (unsigned 64-bit ns), and the outcome (unsigned 16-bit: 0 done,
 n the n-th of the reported errors).
 """
 
+import itertools
 import time
 from array import array
 from pathlib import Path
@@ -42,6 +47,8 @@ class KvTask(Task):
         self._outcomes = array("H", bytes(2 * len(operations)))
         self._errors: dict[tuple[str, str], int] = {}
         self._missing = 0
+        self._facts: Message = {}
+        self._payload = b""
         self._connection = open_connection(
             self._driver, self._path, scenario, parameters.timeout_seconds
         )
@@ -51,8 +58,14 @@ class KvTask(Task):
         """The digest of the work, and who will do it."""
         return {"digest": self._digest, "versions": self._driver.versions()}
 
-    def run(self, turn: Message) -> None:
-        """Do the whole stream once."""
+    def run(self, turn: Message, start_ns: int) -> None:
+        """Do the stream once, or for the ``seconds`` of the turn."""
+        if "seconds" in turn:
+            self._run_for(start_ns + round(turn["seconds"] * 1e9))
+        else:
+            self._run_once()
+
+    def _run_once(self) -> None:
         execute = self._connection.execute
         clock = time.perf_counter_ns
         begun, ended, outcomes = self._begun, self._ended, self._outcomes
@@ -69,17 +82,37 @@ class KvTask(Task):
                 if row is None and statement is work.READ:
                     self._missing += 1
 
+        self._facts = {
+            "errors": [f"{name}: {message}" for name, message in self._errors],
+            "missing": self._missing,
+        }
+        self._payload = begun.tobytes() + ended.tobytes() + outcomes.tobytes()
+
+    def _run_for(self, until_ns: int) -> None:
+        execute = self._connection.execute
+        clock = time.perf_counter_ns
+        failures = self._driver.errors()
+        done = failed = 0
+        for statement, parameters in itertools.cycle(self._statements):
+            try:
+                execute(statement, parameters).fetchone()
+            except failures:
+                succeeded = False
+            else:
+                succeeded = True
+            if clock() > until_ns:
+                break
+            done += succeeded
+            failed += not succeeded
+        self._facts, self._payload = {"done": done, "failed": failed}, b""
+
     def _note(self, error: Exception) -> int:
         known = (type(error).__name__, str(error))
         return self._errors.setdefault(known, len(self._errors) + 1)
 
     def collect(self) -> tuple[Message, bytes]:
-        """Instants and outcomes; see the module."""
-        facts: Message = {
-            "errors": [f"{name}: {message}" for name, message in self._errors],
-            "missing": self._missing,
-        }
-        return facts, self._begun.tobytes() + self._ended.tobytes() + self._outcomes.tobytes()
+        """What the last turn measured; see the module."""
+        return self._facts, self._payload
 
     def connection(self) -> tuple[Any, str]:
         """See the base class."""

@@ -1,0 +1,63 @@
+# The one list of commands. `make bench` and `make test` need a Python >= 3.11, a Rust toolchain, a C
+# compiler and make; they set up everything else, in .venv and target.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters bench lint fmt clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
+
+prerequisites:
+	@PYTHON=$(PYTHON) scripts/prerequisites.sh
+
+$(VENV)/.ready: pyproject.toml | prerequisites
+	@echo "Setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --upgrade pip
+	@$(BIN)/python -m pip install --group dev --group peers
+	@touch $@
+
+setup: $(VENV)/.ready ## Create .venv with everything the project needs
+
+build: setup ## Build the package in release mode into .venv
+	@$(BIN)/maturin develop --release --extras cli --quiet
+
+builds: setup ## Build the two other compilations of the same SQLite, for the lab's `build` axis
+	@scripts/builds.sh stock seed
+
+bench: build ## Set up, build, and run the lab's quick selection
+	@$(BIN)/oxlite bench kv --quick
+
+test: test-rust test-python test-interpreters ## Set up, build, and run every test
+
+test-rust: prerequisites
+	cargo test --quiet
+
+test-python: build
+	$(BIN)/python -m pytest
+
+test-interpreters: build
+	@scripts/test_interpreters.sh
+
+lint: build ## Check formatting, lints and types
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests scripts
+	$(BIN)/ruff check python tests scripts
+	$(BIN)/mypy
+
+fmt: setup ## Format everything
+	cargo fmt
+	$(BIN)/ruff format python tests scripts
+	$(BIN)/ruff check --fix-only --quiet python tests scripts
+
+clean: ## Remove what was built
+	rm -rf target dist $(VENV) .venvs python/oxlite/_native.*.so python/oxlite/bench/builds/*/

@@ -1,0 +1,206 @@
+//! The owner types against a real SQLite: what their invariants promise.
+
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use oxlite_sqlite::{Connection, Locked, OpenFlags, Statement, Step, ValueRef, codes};
+
+fn memory() -> Connection {
+    Connection::open(c":memory:", OpenFlags::default()).expect("opens")
+}
+
+fn prepare(locked: &Locked<'_>, sql: &str) -> Statement {
+    let prepared = locked.prepare(sql, false).expect("valid SQL");
+    prepared.statement.expect("a statement")
+}
+
+#[test]
+fn every_storage_class_makes_the_round_trip() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let mut statement = prepare(&locked, "SELECT ?1");
+    for value in [
+        ValueRef::Null,
+        ValueRef::Integer(i64::MIN),
+        ValueRef::Integer(i64::MAX),
+        ValueRef::Real(-0.5),
+        ValueRef::Text(b""),
+        ValueRef::Text("naïve \u{1f980} \0 inside".as_bytes()),
+        ValueRef::Blob(b""),
+        ValueRef::Blob(&[0, 255, 0]),
+    ] {
+        statement.bind(&locked, 1, value).expect("binds");
+        assert_eq!(statement.step(&locked), Ok(Step::Row));
+        let row = statement.row(&locked).expect("a row");
+        assert_eq!(row.get(0), Ok(value));
+        assert!(row.get(1).is_err(), "there is one column");
+        statement.reset(&locked).expect("resets");
+    }
+}
+
+#[test]
+fn a_finished_statement_has_no_row_and_may_run_again() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let mut statement = prepare(&locked, "SELECT 1");
+    for _ in 0..3 {
+        assert!(statement.row(&locked).is_none());
+        assert_eq!(statement.step(&locked), Ok(Step::Row));
+        assert_eq!(statement.step(&locked), Ok(Step::Done));
+    }
+}
+
+#[test]
+fn another_connections_guard_is_refused() {
+    let (one, two) = (memory(), memory());
+    let (one, two) = (one.lock().expect("open"), two.lock().expect("open"));
+    let mut statement = prepare(&one, "SELECT 1");
+    let error = statement.step(&two).expect_err("not its connection");
+    assert_eq!(error.code(), codes::SQLITE_MISUSE);
+    assert!(statement.bind(&two, 1, ValueRef::Null).is_err());
+    assert!(statement.row(&two).is_none());
+    assert_eq!(statement.column_count(&two), 0);
+    assert_eq!(statement.step(&one), Ok(Step::Row));
+}
+
+#[test]
+fn closing_finalises_statements_and_ends_all_use() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let mut unread = prepare(&locked, "SELECT 1 UNION ALL SELECT 2");
+    assert_eq!(unread.step(&locked), Ok(Step::Row));
+    locked.close().expect("closes with a statement in mid-step");
+    assert!(connection.lock().is_none());
+    drop(unread);
+    drop(connection);
+}
+
+#[test]
+fn closing_under_an_outer_guard_is_refused() {
+    let connection = memory();
+    let outer = connection.lock().expect("open");
+    let inner = connection.lock().expect("the same thread may lock again");
+    assert!(inner.close().is_err());
+    assert!(outer.is_autocommit(), "still open");
+    outer.close().expect("the outermost guard closes");
+}
+
+#[test]
+fn a_statement_dropped_while_another_thread_holds_the_lock_is_finalised_later() {
+    let connection = memory();
+    let statement = {
+        let locked = connection.lock().expect("open");
+        prepare(&locked, "SELECT 1")
+    };
+    let locked = connection.lock().expect("open");
+    thread::scope(|scope| {
+        scope.spawn(move || drop(statement));
+    });
+    drop(locked);
+    // The next lock finalises it, so closing finds nothing left: sqlite3_close would refuse.
+    let locked = connection.lock().expect("open");
+    locked.close().expect("closes");
+}
+
+#[test]
+fn a_connection_lives_as_long_as_its_last_statement() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let statement = prepare(&locked, "SELECT 1");
+    drop(locked);
+    drop(connection);
+    drop(statement);
+}
+
+#[test]
+fn errors_carry_extended_code_message_and_offset() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    locked
+        .execute_batch("CREATE TABLE t(a UNIQUE); INSERT INTO t VALUES(1);")
+        .expect("runs");
+    let error = prepare(&locked, "INSERT INTO t VALUES(1)")
+        .step(&locked)
+        .expect_err("not unique");
+    assert_eq!(error.name(), "SQLITE_CONSTRAINT_UNIQUE");
+    assert_eq!(error.primary_code(), codes::SQLITE_CONSTRAINT);
+    assert_eq!(error.message(), "UNIQUE constraint failed: t.a");
+    let Err(error) = locked.prepare("SELECT nonsense", false) else {
+        panic!("there is no such column");
+    };
+    assert_eq!(error.sql_offset(), Some("SELECT ".len()));
+}
+
+#[test]
+fn a_script_stops_at_a_nul_byte_and_ends() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    locked
+        .execute_batch("CREATE TABLE a(x); \0 CREATE TABLE b(x)")
+        .expect("runs");
+    locked
+        .execute_batch(";;; -- nothing")
+        .expect("nothing to run");
+}
+
+#[test]
+fn interrupting_stops_a_running_statement_and_a_closed_one_is_left_alone() {
+    let connection = memory();
+    let handle = connection.interrupt_handle();
+    let worker = {
+        let connection = connection.clone();
+        thread::spawn(move || {
+            let locked = connection.lock().expect("open");
+            let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+            prepare(&locked, endless)
+                .step(&locked)
+                .expect_err("it never ends by itself")
+                .code()
+        })
+    };
+    while !worker.is_finished() {
+        handle.interrupt();
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(worker.join().expect("no panic"), codes::SQLITE_INTERRUPT);
+    connection.lock().expect("open").close().expect("closes");
+    handle.interrupt();
+    drop(connection);
+    handle.interrupt();
+}
+
+#[test]
+fn the_busy_handler_decides_and_its_panic_means_no() {
+    let directory = std::env::temp_dir().join(format!("oxlite-busy-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("creates");
+    let path = directory.join("busy.db");
+    let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+    let open = || Connection::open(&name, OpenFlags::default()).expect("opens");
+    let (holder, waiter) = (open(), open());
+    let holder = holder.lock().expect("open");
+    holder
+        .execute_batch("BEGIN IMMEDIATE")
+        .expect("takes the lock");
+
+    let waiter = waiter.lock().expect("open");
+    let calls = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&calls);
+    waiter
+        .set_busy_handler(move |call| {
+            assert_eq!(call, counter.fetch_add(1, Ordering::Relaxed));
+            assert!(call < 3, "the fourth call panics");
+            true
+        })
+        .expect("installs");
+    let error = waiter.execute_batch("BEGIN IMMEDIATE").expect_err("locked");
+    assert_eq!(error.code(), codes::SQLITE_BUSY);
+    assert_eq!(calls.load(Ordering::Relaxed), 4);
+
+    waiter.set_busy_timeout(Duration::ZERO).expect("installs");
+    assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+    assert_eq!(calls.load(Ordering::Relaxed), 4, "the handler is gone");
+    std::fs::remove_dir_all(&directory).expect("removes");
+}

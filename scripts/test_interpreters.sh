@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs the driver's tests on every supported Python on this machine other than that of .venv.
+#
+# Interpreters are taken from PATH and from pyenv's folder; a shim that does not run is passed over.
+# Which ones were found, and which were not, is printed.
+set -eu
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
+cd "$(dirname "$0")/.."
+done_already=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+tested=$done_already
+missing=
+for version in 3.11 3.12 3.13; do
+    [ "$version" = "$done_already" ] && continue
+    interpreter=
+    for candidate in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
+        if "$candidate" -c 'import venv, ensurepip' 2>/dev/null; then
+            interpreter=$candidate
+            break
+        fi
+    done
+    if [ -z "$interpreter" ]; then
+        missing="$missing $version"
+        continue
+    fi
+    echo "== Python $version ($interpreter)"
+    venv=.venvs/$version
+    if [ ! -e "$venv/.ready" ]; then
+        "$interpreter" -m venv "$venv"
+        "$venv/bin/python" -m pip install --upgrade pip
+        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout
+        touch "$venv/.ready"
+    fi
+    VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python "$venv/bin/maturin" develop --release --quiet
+    "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py
+    tested="$tested $version"
+done
+echo "Driver tested on Python: $tested"
+if [ -n "$missing" ]; then
+    echo "Not on this machine, so not tested:$missing"
+fi

@@ -1,0 +1,49 @@
+"""The command line in a process of its own, with or without root's rights."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+NOBODY = 65534
+
+# Every import is made first: an unprivileged user may not be allowed to read this Python.
+_AS_NOBODY = f"""
+import contextlib, io, os, sys
+from oxlite.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    for arguments in (["env"], ["env", "--json"], ["env", "/no/such/file"]):
+        main(arguments)
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+sys.exit(main(sys.argv[1:]))
+"""
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def oxlite() -> Run:
+    """Runs ``oxlite`` with the given arguments and returns what came of it."""
+
+    def run(
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        as_nobody: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        how = ["-c", _AS_NOBODY] if as_nobody else ["-m", "oxlite.cli"]
+        return subprocess.run(
+            [sys.executable, *how, *map(os.fspath, arguments)],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=cwd,
+            env={**os.environ, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8"} | (environment or {}),
+            timeout=60,
+        )
+
+    return run

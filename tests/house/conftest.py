@@ -1,0 +1,74 @@
+"""The source tree, for tests that hold its architecture.
+
+A test that takes ``python_file``, ``rust_file`` or ``tracked_file`` runs once
+for every such file. These tests look at the checkout, not at an installed
+package, and need nothing of it imported unless they say so.
+"""
+
+import ast
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "oxlite"
+
+
+def _tracked() -> list[Path]:
+    """What git tracks or would track; in a source archive, every file."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return [path for path in ROOT.rglob("*") if path.is_file() and not _is_generated(path)]
+    return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def _is_generated(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return bool({".git", ".venv", ".venvs", "target", "dist", "__pycache__"}.intersection(parts))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for fixture, wanted in (
+        ("python_file", lambda path: path.suffix in {".py", ".pyi"}),
+        ("module_file", lambda path: path.suffix == ".py" and path.is_relative_to(PACKAGE)),
+        ("rust_file", lambda path: path.suffix == ".rs"),
+        ("tracked_file", lambda path: True),
+    ):
+        if fixture in metafunc.fixturenames:
+            files = sorted(filter(wanted, _tracked()))
+            names = [str(path.relative_to(ROOT)) for path in files]
+            metafunc.parametrize(fixture, files, ids=names)
+
+
+@pytest.fixture(scope="session")
+def parse() -> Callable[[Path], ast.Module]:
+    """Parses a module or a stub; stubs may use ``type X = …`` before this Python can."""
+
+    def parsed(path: Path) -> ast.Module:
+        text = path.read_text()
+        if path.suffix == ".pyi":
+            text = re.sub(r"^type (\w+) =", r"\1 =", text, flags=re.MULTILINE)
+        return ast.parse(text)
+
+    return parsed
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def package_directory() -> Path:
+    """The directory of the package ``oxlite``."""
+    return PACKAGE

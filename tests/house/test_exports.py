@@ -1,0 +1,94 @@
+"""What a module offers is what it says it offers.
+
+A package whose ``__init__.py`` holds any name is a door, so it must have an
+``__all__``. A single module may have one. Where it stands it is sorted
+as ruff sorts it (constants, classes, the rest), every name in it exists, and
+no public name that the module defines is missing from it.
+"""
+
+import ast
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def all_of(tree: ast.Module) -> list[str] | None:
+    """The literal value of ``__all__``, or None without one."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            return list(ast.literal_eval(node.value))  # type: ignore[union-attr,arg-type]
+    return None
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """Every public name that a module defines at its top level (imports are not definitions)."""
+    names: set[str] = set()
+    pending: list[ast.stmt] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {
+                name.id
+                for target in node.targets
+                for name in ast.walk(target)
+                if isinstance(name, ast.Name)
+            }
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            pending += node.body + getattr(node, "orelse", []) + getattr(node, "finalbody", [])
+            for handler in getattr(node, "handlers", []):
+                pending += handler.body
+    return {name for name in names if not name.startswith("_")}
+
+
+def ruff_order(name: str) -> tuple[int, list[tuple[int, int | str]]]:
+    """The key by which ruff sorts an ``__all__`` (rule RUF022)."""
+    kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+    parts = re.findall(r"\d+|\D+", name)
+    return kind, [(0, int(part)) if part.isdigit() else (1, part) for part in parts]
+
+
+def test_a_package_says_what_it_offers(module_file: Path) -> None:
+    tree = ast.parse(module_file.read_text())
+    is_empty = all(isinstance(node, ast.Expr) for node in tree.body)  # a docstring and no more
+    if module_file.name == "__init__.py" and not is_empty:
+        assert all_of(tree) is not None
+
+
+def test_what_is_offered_is_sorted_and_complete(module_file: Path) -> None:
+    tree = ast.parse(module_file.read_text())
+    names = all_of(tree)
+    if names is None:
+        return
+    assert names == sorted(set(names), key=ruff_order)
+    assert defined(tree) <= set(names)
+
+
+def test_what_is_offered_exists(module_file: Path, package_directory: Path) -> None:
+    names = all_of(ast.parse(module_file.read_text()))
+    if not names:
+        return
+    parts = ["oxlite", *module_file.relative_to(package_directory).with_suffix("").parts]
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_the_stub_declares_what_the_extension_exports(
+    package_directory: Path, parse: Callable[[Path], ast.Module]
+) -> None:
+    stub = package_directory / "_native.pyi"
+    if not stub.exists():
+        pytest.fail("the extension module has no stub")
+    tree = parse(stub)
+    native = importlib.import_module("oxlite._native")
+    exported = {name for name in dir(native) if not name.startswith("_")}
+    assert defined(tree) == exported  # an alias of a type is private: it exists for checkers alone

@@ -1,0 +1,147 @@
+"""Imports of the package run one way.
+
+::
+
+    cli → {bench, ops} → environment → {sqlalchemy, django, aio} → sqlite3 → _native
+
+A room may import any room below it, never one beside or above it. The rooms
+above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
+the door: it shows the driver, and everything but the driver may use it.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DOOR = "oxlite"
+DRIVER = {"_native", "sqlite3"}
+FACES = {"aio", "django", "sqlalchemy"}
+BELOW: dict[str, set[str]] = {
+    DOOR: DRIVER,
+    "_native": set(),
+    "sqlite3": {"_native"},
+    **{face: DRIVER | {DOOR} for face in FACES},
+    "environment": {"sqlite3", DOOR} | FACES,
+    "ops": {"sqlite3", DOOR, "environment"} | FACES,
+    "bench": {"sqlite3", DOOR, "environment"} | FACES,
+    "cli": {"sqlite3", DOOR, "environment", "ops", "bench"} | FACES,
+}
+PUBLIC_NAMES_ONLY = {"bench", "cli", "environment", "ops"}
+
+# It puts the extension module that a scenario names in the place of the installed one.
+MAY_NAME_THE_EXTENSION = {"bench/harness/bootstrap.py"}
+
+
+def module_name(file: Path, package_directory: Path) -> list[str]:
+    """The dotted name, in parts; a package's ``__init__`` is the package."""
+    parts = ["oxlite", *file.relative_to(package_directory).with_suffix("").parts]
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def room(name: str) -> str | None:
+    """Which room a dotted name of ours belongs to; None for a module of others."""
+    first, _, rest = name.partition(".")
+    if first != "oxlite":
+        return None
+    return rest.partition(".")[0] or DOOR
+
+
+def imported(file: Path, package_directory: Path) -> Iterator[str]:
+    """Every dotted name that a module imports, anywhere in it."""
+    here = module_name(file, package_directory)
+    package = here if file.name == "__init__.py" else here[:-1]
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def imported_rooms(file: Path, package_directory: Path) -> set[str]:
+    """The rooms of ours that a module imports from."""
+    rooms = set()
+    for name in imported(file, package_directory):
+        found = room(name)
+        # ``from oxlite import connect`` comes from the door, ``import sqlite3`` is a room.
+        if found is not None:
+            rooms.add(found if found in BELOW or _is_room(found, package_directory) else DOOR)
+    return rooms
+
+
+def _is_room(name: str, package_directory: Path) -> bool:
+    return (package_directory / name).is_dir() or (package_directory / f"{name}.py").exists()
+
+
+def test_every_room_has_a_place(module_file: Path, package_directory: Path) -> None:
+    own = room(".".join(module_name(module_file, package_directory)))
+    assert own in BELOW, f"say in {__name__} what the room {own!r} may import"
+
+
+def test_imports_run_one_way(module_file: Path, package_directory: Path) -> None:
+    own = room(".".join(module_name(module_file, package_directory)))
+    assert own is not None
+    wrong = imported_rooms(module_file, package_directory) - BELOW[own] - {own}
+    assert not wrong, f"{own} must not import {sorted(wrong)}"
+
+
+def test_rooms_above_the_faces_use_public_names(module_file: Path, package_directory: Path) -> None:
+    own = room(".".join(module_name(module_file, package_directory)))
+    if own not in PUBLIC_NAMES_ONLY:
+        return
+    private = [
+        name
+        for name in imported(module_file, package_directory)
+        if room(name) not in {None, own} and _has_private_part(name)
+    ]
+    assert not private
+
+
+def test_the_extension_is_not_named_in_passing(module_file: Path, package_directory: Path) -> None:
+    path = module_file.relative_to(package_directory).as_posix()
+    own = room(".".join(module_name(module_file, package_directory)))
+    if own not in PUBLIC_NAMES_ONLY or path in MAY_NAME_THE_EXTENSION:
+        return
+    names = {
+        node.value
+        for node in ast.walk(ast.parse(module_file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert not {name for name in names if name.startswith("oxlite._")}
+
+
+def _has_private_part(name: str) -> bool:
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+
+
+def test_the_rules_have_no_circle() -> None:
+    for name, below in BELOW.items():
+        for other in below:
+            assert name not in BELOW[other], f"{name} and {other} may import each other"
+
+
+@pytest.mark.parametrize("module", ["oxlite", "oxlite.sqlite3"])
+def test_the_driver_loads_nothing_else(module: str) -> None:
+    code = f"import {module}, sys; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.split())
+    assert module in loaded
+    unwanted = {"click", "psutil", "rich", "typer", "asyncio"} | {
+        f"oxlite.{room}" for room in BELOW.keys() - DRIVER - {DOOR}
+    }
+    assert not loaded & unwanted
+
+
+def test_the_environment_report_loads_neither_rich_nor_psutil() -> None:
+    code = "import oxlite.environment, sys; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not {"rich", "psutil"} & set(done.stdout.split())
