@@ -33,7 +33,10 @@ def _tracked() -> list[Path]:
 
 def _is_generated(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    return bool({".git", ".venv", ".venvs", "target", "dist", "__pycache__"}.intersection(parts))
+    made = {"target", "dist", "__pycache__"}
+    return any(part in made or part.endswith("_cache") or part == ".git" for part in parts) or (
+        parts[0].startswith(".venv")
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

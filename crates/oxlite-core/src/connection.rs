@@ -2,10 +2,12 @@
 //! transactions begun as PEP 249 expects.
 
 use std::ffi::CStr;
+use std::time::Duration;
 
 use oxlite_sqlite::{InterruptHandle, Locked, OpenFlags, Step, codes};
 use parking_lot::Mutex;
 
+use crate::busy::BusyPolicy;
 use crate::cannot_open;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
@@ -20,6 +22,8 @@ pub struct Connection {
     /// Taken only while the connection's own lock is held, and never across a call into SQLite.
     statements: Mutex<StatementCache>,
     profile: &'static Profile,
+    busy: BusyPolicy,
+    timeout: Duration,
     settings: Vec<Setting>,
     converted_from: Option<String>,
 }
@@ -49,6 +53,8 @@ impl Connection {
             raw,
             statements: Mutex::new(StatementCache::new(options.cached_statements)),
             profile: options.profile,
+            busy: options.busy,
+            timeout: options.timeout,
             settings: applied.settings,
             converted_from: applied.converted_from,
         })
@@ -57,6 +63,16 @@ impl Connection {
     /// The profile it was opened with.
     pub fn profile(&self) -> &'static Profile {
         self.profile
+    }
+
+    /// How it waits for locks.
+    pub fn busy(&self) -> BusyPolicy {
+        self.busy
+    }
+
+    /// For how long at most.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// What became of each pragma of the profile.

@@ -391,6 +391,18 @@ impl Connection {
         Ok(self.core(py)?.profile().name)
     }
 
+    /// How the connection waits for locks: `"fair"`, `"backoff"` or `"none"`.
+    #[getter]
+    fn busy(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.core(py)?.busy().name())
+    }
+
+    /// For how long at most it waits for a lock, in seconds.
+    #[getter]
+    fn timeout(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.core(py)?.timeout().as_secs_f64())
+    }
+
     /// What became of each pragma on opening: tuples of its name, the value asked for, the value in
     /// force, and the reason why it could not be applied (`None` if it was).
     #[getter]
