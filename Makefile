@@ -28,7 +28,8 @@ $(VENV)/.ready: pyproject.toml | prerequisites
 setup: $(VENV)/.ready ## Create .venv with everything the project needs
 
 build: setup ## Build the package in release mode into .venv
-	@$(BIN)/maturin develop --release --extras cli --quiet
+	@echo "Building (the first time SQLite is compiled too: a minute or two)"
+	@scripts/quietly.sh target/build.log $(BIN)/maturin develop --release --extras cli
 
 builds: setup ## Build the two other compilations of the same SQLite, for the lab's `build` axis
 	@scripts/builds.sh stock seed

@@ -30,7 +30,8 @@ for version in 3.11 3.12 3.13; do
         "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout
         touch "$venv/.ready"
     fi
-    VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python "$venv/bin/maturin" develop --release --quiet
+    VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
+        scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release
     "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py
     tested="$tested $version"
 done

@@ -58,13 +58,17 @@ def test_a_wal_file_with_sqlites_own_settings_needs_no_note(wal_database: Path) 
 
 def test_a_busy_timeout_that_misleads_is_explained(wal_database: Path) -> None:
     made = inspect_database(wal_database, fsync=False)
-    is_zero = made["connection"]["pragmas"]["busy_timeout"] == 0
-    assert is_zero == any("busy_timeout" in note for note in made["database"]["notes"])
+    assert made["profile"]["busy"] == "fair"
+    assert made["profile"]["timeout_seconds"] == 5.0
+    assert made["connection"]["pragmas"]["busy_timeout"] == 0
+    assert any("up to 5 s" in note for note in made["database"]["notes"])
 
 
 def test_without_a_file_sqlites_own_settings_are_shown() -> None:
     made = inspect_database(fsync=False)
-    assert made["profile"] == {"name": "stock", "settings": []}
+    assert made["profile"]["name"] == "stock"
+    assert made["profile"]["settings"] == []
+    assert made["profile"]["busy"] == "backoff"
     assert made["database"]["name"] == ":memory:"
     assert made["connection"]["pragmas"]["foreign_keys"] == 0
 

@@ -6,7 +6,6 @@
 use std::sync::{Arc, OnceLock};
 
 use oxlite_core::Connection as Core;
-use parking_lot::Mutex;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
@@ -25,7 +24,7 @@ use crate::values::TextFactory;
 pub(crate) struct Cursor {
     /// Set by `__init__`, which a subclass may forget to call.
     origin: OnceLock<Origin>,
-    state: Mutex<State>,
+    state: State,
 }
 
 /// Where a cursor comes from.
@@ -46,7 +45,7 @@ impl Cursor {
             py,
             Self {
                 origin: OnceLock::from(origin),
-                state: Mutex::new(State::new(connection.get().row_factory_object(py))),
+                state: State::new(connection.get().row_factory_object(py)),
             },
         )
     }
@@ -64,22 +63,10 @@ impl Cursor {
         Execution::begin(py, connection, &origin.core, &self.state)
     }
 
-    /// Runs `f` on the state without touching SQLite. The wait for another thread that executes on
-    /// this cursor happens without the GIL.
-    fn with_state<T>(&self, py: Python<'_>, f: impl FnOnce(&mut State) -> T) -> T {
-        match self.state.try_lock() {
-            Some(mut state) => f(&mut state),
-            None => f(&mut detached(py, || self.state.lock())),
-        }
-    }
-
-    pub(crate) fn description(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
-        Ok(self.with_state(py, |state| {
-            state
-                .description
-                .as_ref()
-                .map(|description| description.clone_ref(py))
-        }))
+    pub(crate) fn description(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
+        let attributes = self.state.attributes();
+        let description = attributes.description.as_ref();
+        description.map(|description| description.clone_ref(py))
     }
 
     pub(crate) fn execute_sql(
@@ -118,7 +105,7 @@ impl Cursor {
         let cursor = slf.get();
         let rows = PyList::empty(py);
         let text_factory = cursor.text_factory(py)?;
-        if let Some(factory) = cursor.with_state(py, |state| state.factory(py)) {
+        if let Some(factory) = cursor.state.row_factory(py) {
             for _ in 0..limit {
                 match Self::next_row(slf, &factory, &text_factory)? {
                     Some(row) => rows.append(row)?,
@@ -142,7 +129,7 @@ impl Cursor {
         let py = slf.py();
         let cursor = slf.get();
         let text_factory = cursor.text_factory(py)?;
-        match cursor.with_state(py, |state| state.factory(py)) {
+        match cursor.state.row_factory(py) {
             Some(factory) => Self::next_row(slf, &factory, &text_factory),
             None => {
                 let row = cursor
@@ -165,14 +152,7 @@ impl Cursor {
             let Some(tuple) = execution.next_tuple(py, text_factory, &mut Hold::default())? else {
                 return Ok(None);
             };
-            (
-                tuple,
-                execution
-                    .state
-                    .description
-                    .as_ref()
-                    .map(|d| d.clone_ref(py)),
-            )
+            (tuple, execution.description(py))
         };
         if factory.is(PyType::new::<Row>(py))
             && let Some(description) = description
@@ -195,7 +175,7 @@ impl Cursor {
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self {
             origin: OnceLock::new(),
-            state: Mutex::new(State::new(None)),
+            state: State::new(None),
         }
     }
 
@@ -211,8 +191,7 @@ impl Cursor {
             ));
         }
         let row_factory = connection.get().row_factory_object(py);
-        slf.get()
-            .with_state(py, |state| state.row_factory = row_factory);
+        slf.get().state.attributes().row_factory = row_factory;
         Ok(())
     }
 
@@ -268,7 +247,7 @@ impl Cursor {
     #[pyo3(signature = (size = None))]
     fn fetchmany<'py>(slf: &Bound<'py, Self>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
         slf.get().origin()?;
-        let size = size.unwrap_or_else(|| slf.get().arraysize(slf.py()));
+        let size = size.unwrap_or_else(|| slf.get().arraysize());
         // As in the standard library, a negative size means no limit.
         Self::fetch(slf, usize::try_from(size).unwrap_or(usize::MAX))
     }
@@ -290,13 +269,10 @@ impl Cursor {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let origin = self.origin()?;
         origin.connection.get().check_thread(py)?;
-        if self.with_state(py, |state| state.is_closed) {
+        if self.state.attributes().is_closed {
             return Ok(());
         }
-        let mut execution = self.begin(py)?;
-        let outcome = execution.finish(py);
-        execution.state.is_closed = true;
-        outcome
+        self.begin(py)?.close(py)
     }
 
     /// Accepted and ignored: PEP 249 asks for it, SQLite has no use for it.
@@ -320,45 +296,43 @@ impl Cursor {
     /// A 7-tuple for each column, of which only the first item (the name) is not `None`; `None` for
     /// statements without rows.
     #[getter(description)]
-    fn description_attribute(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+    fn description_attribute(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
         self.description(py)
     }
 
     /// Rows changed by the latest INSERT, UPDATE, DELETE or REPLACE; -1 for other statements.
     #[getter]
-    fn rowcount(&self, py: Python<'_>) -> i64 {
-        self.with_state(py, |state| state.rowcount)
+    fn rowcount(&self) -> i64 {
+        self.state.attributes().rowcount
     }
 
     /// The row id of the latest insert, `None` before the first.
     #[getter]
-    fn lastrowid(&self, py: Python<'_>) -> Option<i64> {
-        self.with_state(py, |state| state.lastrowid)
+    fn lastrowid(&self) -> Option<i64> {
+        self.state.attributes().lastrowid
     }
 
     /// How many rows `fetchmany()` fetches by default.
     #[getter]
-    fn arraysize(&self, py: Python<'_>) -> i64 {
-        self.with_state(py, |state| state.arraysize)
+    fn arraysize(&self) -> i64 {
+        self.state.attributes().arraysize
     }
 
     #[setter]
-    fn set_arraysize(&self, py: Python<'_>, arraysize: i64) {
-        self.with_state(py, |state| state.arraysize = arraysize);
+    fn set_arraysize(&self, arraysize: i64) {
+        self.state.attributes().arraysize = arraysize;
     }
 
     /// Called with the cursor and the row's tuple to make each row; `None` for plain tuples.
     #[getter]
     fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.with_state(py, |state| state.factory(py).map(Bound::unbind))
+        self.state.row_factory(py).map(Bound::unbind)
     }
 
     #[setter]
-    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
-        let replaced = self.with_state(py, |state| {
-            std::mem::replace(&mut state.row_factory, factory)
-        });
+    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
         // Outside the lock: it may be the last reference, whose finaliser is Python code.
+        let replaced = std::mem::replace(&mut self.state.attributes().row_factory, factory);
         drop(replaced);
     }
 
@@ -366,36 +340,35 @@ impl Cursor {
         if let Some(origin) = self.origin.get() {
             visit.call(&origin.connection)?;
         }
-        // Taken means in use, hence reachable.
-        if let Some(state) = self.state.try_lock() {
-            visit.call(&state.row_factory)?;
-            visit.call(&state.description)?;
-        }
-        Ok(())
+        let attributes = self.state.attributes();
+        visit.call(&attributes.row_factory)?;
+        visit.call(&attributes.description)
     }
 
     fn __clear__(&self) {
-        if let Some(mut state) = self.state.try_lock() {
-            let cleared = (state.row_factory.take(), state.description.take());
-            drop(state);
-            drop(cleared);
-        }
+        let mut attributes = self.state.attributes();
+        let cleared = (attributes.row_factory.take(), attributes.description.take());
+        drop(attributes);
+        drop(cleared);
     }
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        // A cursor dropped with rows left gives its statement back where that needs no wait;
-        // otherwise dropping the statement finalises it.
-        if let Some(origin) = self.origin.get()
-            && let Some(active) = self.state.get_mut().take_active()
-            && active.statement.is_read_only()
-            && let Ok(Some(locked)) = origin.core.try_lock()
+        let Some(origin) = self.origin.get() else {
+            return;
+        };
+        let Some(mut active) = self.state.take_active() else {
+            return;
+        };
+        if !active.statement.is_read_only() {
+            // Finalising INSERT … RETURNING in autocommit mode commits: not with the GIL.
+            let mut active = Some(active);
+            Python::try_attach(|py| detached(py, || drop(active.take())));
+        } else if let Ok(Some(locked)) = origin.core.try_lock()
+            && active.statement.reset(&locked).is_ok()
         {
-            let mut active = active;
-            if active.statement.reset(&locked).is_ok() {
-                origin.core.keep(active, &locked);
-            }
+            origin.core.keep(active, &locked);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a cursor does to its connection: preparing, binding, stepping, fetching.
 //!
 //! Locks, always in this order: the connection's (for which other threads wait), then the cursor's
-//! state. Whoever has the first finds the second taken only by itself, further up its own stack:
+//! statement. Whoever has the first finds the second taken only by itself, further up its own stack:
 //! that is recursive use of the cursor, and refused.
 //!
 //! A statement is stepped once by `execute` and then one row ahead of what has been fetched, so it
@@ -21,10 +21,9 @@ use crate::gil::{Hold, detached};
 use crate::parameters;
 use crate::values::{TextFactory, description, row_to_tuple};
 
-/// What changes as a cursor is used.
-pub(crate) struct State {
-    /// The statement that has a row to give.
-    active: Option<CachedStatement>,
+/// What users see of a cursor. Its lock is held for moments, never across a call into Python or
+/// SQLite, so a parameter generator may look at the very cursor that executes it.
+pub(crate) struct Attributes {
     pub(crate) description: Option<Py<PyTuple>>,
     pub(crate) row_factory: Option<Py<PyAny>>,
     pub(crate) rowcount: i64,
@@ -33,36 +32,53 @@ pub(crate) struct State {
     pub(crate) is_closed: bool,
 }
 
+/// What changes as a cursor is used.
+pub(crate) struct State {
+    /// The statement that has a row to give. Locked for the whole of an execution.
+    active: Mutex<Option<CachedStatement>>,
+    attributes: Mutex<Attributes>,
+}
+
 impl State {
     pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
         Self {
-            active: None,
-            description: None,
-            row_factory,
-            rowcount: -1,
-            lastrowid: None,
-            arraysize: 1,
-            is_closed: false,
+            active: Mutex::new(None),
+            attributes: Mutex::new(Attributes {
+                description: None,
+                row_factory,
+                rowcount: -1,
+                lastrowid: None,
+                arraysize: 1,
+                is_closed: false,
+            }),
         }
     }
 
+    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
+        self.attributes.lock()
+    }
+
     /// The row factory, if rows are to be more than tuples.
-    pub(crate) fn factory<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.row_factory
+    #[inline]
+    pub(crate) fn row_factory<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let attributes = self.attributes.lock();
+        attributes
+            .row_factory
             .as_ref()
             .map(|factory| factory.bind(py).clone())
     }
 
     /// Takes the statement away from a cursor that is going.
     pub(crate) fn take_active(&mut self) -> Option<CachedStatement> {
-        self.active.take()
+        self.active.get_mut().take()
     }
 }
 
-/// A cursor in use: its connection locked, its state ours.
+/// A cursor in use: its connection locked, its statement ours.
 pub(crate) struct Execution<'c> {
-    // Fields are dropped in this order: the state is given up before the connection.
-    pub(crate) state: MutexGuard<'c, State>,
+    // Fields are dropped in this order: the statement is given up before the connection.
+    active: MutexGuard<'c, Option<CachedStatement>>,
+    state: &'c State,
     locked: Locked<'c>,
     core: &'c Arc<Core>,
     connection: &'c Connection,
@@ -74,18 +90,20 @@ impl<'c> Execution<'c> {
         py: Python<'_>,
         connection: &'c Connection,
         core: &'c Arc<Core>,
-        state: &'c Mutex<State>,
+        state: &'c State,
     ) -> PyResult<Self> {
         let locked = lock(py, core)?;
-        let state = state
+        let active = state
+            .active
             .try_lock()
             .ok_or_else(|| ProgrammingError::new_err("Recursive use of cursors not allowed."))?;
-        if state.is_closed {
+        if state.attributes().is_closed {
             return Err(ProgrammingError::new_err(
                 "Cannot operate on a closed cursor.",
             ));
         }
         Ok(Self {
+            active,
             state,
             locked,
             core,
@@ -105,29 +123,34 @@ impl<'c> Execution<'c> {
         };
         let outcome = self.run_once(py, &mut cached, parameters);
         match outcome {
-            Ok(Step::Row) => {
-                let description = description(py, &mut cached, &self.locked)?;
-                self.state.description = Some(description.unbind());
-                self.state.active = Some(cached);
-            }
-            Ok(Step::Done) => {
-                if cached.statement.column_count(&self.locked) > 0 {
-                    let description = description(py, &mut cached, &self.locked)?;
-                    self.state.description = Some(description.unbind());
+            Ok(step) => {
+                let description = if cached.statement.column_count(&self.locked) > 0 {
+                    Some(description(py, &mut cached, &self.locked)?.unbind())
+                } else {
+                    None
+                };
+                let rowcount = match (cached.is_data_modification, step) {
+                    (true, Step::Done) => self.locked.changes(),
+                    // RETURNING: counted when the last row has been fetched.
+                    (true, Step::Row) => 0,
+                    (false, _) => -1,
+                };
+                let mut attributes = self.state.attributes();
+                attributes.description = description;
+                attributes.rowcount = rowcount;
+                attributes.lastrowid = Some(self.locked.last_insert_rowid());
+                drop(attributes);
+                match step {
+                    Step::Row => *self.active = Some(cached),
+                    Step::Done => self.core.keep(cached, &self.locked),
                 }
-                if cached.is_data_modification {
-                    self.state.rowcount = self.locked.changes();
-                }
-                self.core.keep(cached, &self.locked);
+                Ok(())
             }
             Err(error) => {
-                self.state.rowcount = -1;
                 self.core.keep(cached, &self.locked);
-                return Err(error);
+                Err(error)
             }
         }
-        self.state.lastrowid = Some(self.locked.last_insert_rowid());
-        Ok(())
     }
 
     fn run_once(
@@ -141,7 +164,6 @@ impl<'c> Execution<'c> {
             Some(parameters) => parameters::bind(cached, &self.locked, parameters)?,
             None => parameters::bind(cached, &self.locked, PyTuple::empty(py).as_any())?,
         }
-        self.state.rowcount = if cached.is_data_modification { 0 } else { -1 };
         detached(py, || cached.statement.step(&self.locked))
             .map_err(|error| from_sqlite(py, &error))
     }
@@ -157,11 +179,9 @@ impl<'c> Execution<'c> {
             return Ok(());
         };
         let outcome = self.run_many(py, &mut cached, parameter_sets);
-        if outcome.is_err() {
-            self.state.rowcount = -1;
-        }
         self.core.keep(cached, &self.locked);
-        outcome
+        self.state.attributes().rowcount = outcome?;
+        Ok(())
     }
 
     fn run_many(
@@ -169,7 +189,7 @@ impl<'c> Execution<'c> {
         py: Python<'_>,
         cached: &mut CachedStatement,
         parameter_sets: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    ) -> PyResult<i64> {
         if !cached.is_data_modification {
             return Err(ProgrammingError::new_err(
                 "executemany() can only execute DML statements.",
@@ -177,7 +197,7 @@ impl<'c> Execution<'c> {
         }
         let parameter_sets = parameter_sets.try_iter()?;
         self.begin_if_needed(py, cached)?;
-        self.state.rowcount = 0;
+        let mut rowcount = 0;
         let mut hold = Hold::default();
         for parameters in parameter_sets {
             parameters::bind(cached, &self.locked, &parameters?)?;
@@ -188,9 +208,9 @@ impl<'c> Execution<'c> {
                 hold.step(py, || run_to_end(cached, &self.locked))
             };
             step.map_err(|error| from_sqlite(py, &error))?;
-            self.state.rowcount += self.locked.changes();
+            rowcount += self.locked.changes();
         }
-        Ok(())
+        Ok(rowcount)
     }
 
     /// The statement for `sql`, after the one before has been finished; none for empty SQL.
@@ -200,8 +220,12 @@ impl<'c> Execution<'c> {
         sql: &Bound<'_, PyString>,
     ) -> PyResult<Option<CachedStatement>> {
         self.finish(py)?;
-        self.state.description = None;
-        self.state.rowcount = -1;
+        let replaced = {
+            let mut attributes = self.state.attributes();
+            attributes.rowcount = -1;
+            attributes.description.take()
+        };
+        drop(replaced);
         let sql = sql.to_str()?;
         if let Some(kept) = self.core.kept_statement(sql) {
             return Ok(Some(kept));
@@ -229,7 +253,7 @@ impl<'c> Execution<'c> {
         text_factory: &TextFactory<'py>,
         hold: &mut Hold,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(cached) = &mut self.state.active else {
+        let Some(cached) = &mut *self.active else {
             return Ok(None);
         };
         let Some(row) = cached.statement.row(&self.locked) else {
@@ -240,7 +264,7 @@ impl<'c> Execution<'c> {
             Ok(Step::Row) => {}
             Ok(Step::Done) => {
                 if cached.is_data_modification {
-                    self.state.rowcount = self.locked.changes();
+                    self.state.attributes().rowcount = self.locked.changes();
                 }
                 self.keep_active();
             }
@@ -252,9 +276,16 @@ impl<'c> Execution<'c> {
         Ok(Some(tuple))
     }
 
+    /// The description of the active statement's columns.
+    pub(crate) fn description(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
+        let attributes = self.state.attributes();
+        let description = attributes.description.as_ref();
+        description.map(|description| description.clone_ref(py))
+    }
+
     /// Stops the active statement, if there is one, and keeps it for the next time.
     pub(crate) fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(cached) = &mut self.state.active else {
+        let Some(cached) = &mut *self.active else {
             return Ok(());
         };
         // Stopping a writing statement (INSERT … RETURNING) in autocommit mode commits.
@@ -267,8 +298,15 @@ impl<'c> Execution<'c> {
         outcome.map_err(|error| from_sqlite(py, &error))
     }
 
+    /// Finishes and lets nobody begin again.
+    pub(crate) fn close(&mut self, py: Python<'_>) -> PyResult<()> {
+        let outcome = self.finish(py);
+        self.state.attributes().is_closed = true;
+        outcome
+    }
+
     fn keep_active(&mut self) {
-        if let Some(cached) = self.state.active.take() {
+        if let Some(cached) = self.active.take() {
             self.core.keep(cached, &self.locked);
         }
     }

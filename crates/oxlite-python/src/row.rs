@@ -45,7 +45,7 @@ impl Row {
     #[new]
     fn new(cursor: &Bound<'_, Cursor>, data: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let py = cursor.py();
-        let description = cursor.get().description(py)?;
+        let description = cursor.get().description(py);
         Ok(Self {
             data: data.clone().unbind(),
             description: description.unwrap_or_else(|| PyTuple::empty(py).unbind()),

@@ -151,6 +151,8 @@ def _profile(connection: object) -> dict[str, Any] | None:
     settings = getattr(connection, "settings", None) or ()
     return {
         "name": name,
+        "busy": getattr(connection, "busy", None),
+        "timeout_seconds": getattr(connection, "timeout", None),
         "settings": [dict(zip(fields, setting, strict=True)) for setting in settings],
     }
 
@@ -209,9 +211,9 @@ def _notes(made: Mapping[str, Any], access: str) -> list[str]:
                 f" this file with the profile {profile['name']} turns it to"
                 f" {setting['requested']}, for good."
             )
-    if profile and profile["name"] != "stock" and pragmas["busy_timeout"] == 0:
+    if profile and profile["busy"] == "fair":
         notes.append(
-            "busy_timeout reads 0 because locks are waited for by Oxlite's own handler, for the"
-            " connection's timeout, and not by SQLite's."
+            "busy_timeout reads 0 because locks are waited for by Oxlite's own handler: every"
+            f" millisecond, for up to {profile['timeout_seconds']:g} s."
         )
     return notes
