@@ -36,35 +36,61 @@ pub(crate) fn detached<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
 }
 
 /// A run of steps that hold the GIL, interrupted when it has become too long.
-#[derive(Default)]
+///
+/// The clock is not read at every step: in a fetch of 100 short rows that was a sixth of the time.
+/// As long as steps prove short, twice as many go by before the next look; one slow stretch and
+/// every step is looked at again. A lone step, the common `fetchone`, never asks the clock.
 pub(crate) struct Hold {
-    since: Since,
+    /// Steps to go before the clock is read.
+    unwatched: u32,
+    /// How many steps went by between the latest two looks.
+    stride: u32,
+    /// When the hold was first seen, and when the clock was last read.
+    watch: Option<(Instant, Instant)>,
 }
 
-/// Since when the GIL has been held; a lone step, the common `fetchone`, never asks the clock.
-#[derive(Default)]
-enum Since {
-    #[default]
-    Begin,
-    OneStep,
-    Time(Instant),
+/// No more steps than this go by unwatched.
+const STRIDE_AT_MOST: u32 = 64;
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self {
+            unwatched: 1,
+            stride: 1,
+            watch: None,
+        }
+    }
 }
 
 impl Hold {
     /// Runs one step, holding the GIL unless it has been held for long.
     #[inline]
     pub(crate) fn step<T>(&mut self, py: Python<'_>, work: impl FnOnce() -> T) -> T {
-        match self.since {
-            // The clock is first read by the second step.
-            Since::Begin => self.since = Since::OneStep,
-            Since::OneStep => self.since = Since::Time(Instant::now()),
-            Since::Time(since) if since.elapsed() < HOLD_AT_MOST => {}
-            Since::Time(_) => {
-                let result = detached(py, work);
-                self.since = Since::Time(Instant::now());
-                return result;
-            }
+        if self.unwatched > 0 {
+            self.unwatched -= 1;
+            return work();
+        }
+        if self.is_too_long() {
+            let result = detached(py, work);
+            *self = Self::default();
+            return result;
         }
         work()
+    }
+
+    fn is_too_long(&mut self) -> bool {
+        let now = Instant::now();
+        let (began, looked) = self.watch.unwrap_or((now, now));
+        if now.duration_since(began) >= HOLD_AT_MOST {
+            return true;
+        }
+        let steps_are_short = now.duration_since(looked) < HOLD_AT_MOST / 16;
+        self.stride = match steps_are_short {
+            true => (self.stride * 2).min(STRIDE_AT_MOST),
+            false => 1,
+        };
+        self.unwatched = self.stride - 1;
+        self.watch = Some((began, now));
+        false
     }
 }
