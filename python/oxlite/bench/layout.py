@@ -98,16 +98,6 @@ def extent(heading: str, low: Metric, high: Metric) -> Column:
     return Column(heading, text)
 
 
-def noise(heading: str, metric: Metric) -> Column:
-    """The relative noise, in percent."""
-
-    def text(_: Result, row: Row) -> str:
-        summary = row.summary(metric.name)
-        return ABSENT if summary is None or summary.noise is None else f"{summary.noise:.0%}"
-
-    return Column(heading, text)
-
-
 def improvement(heading: str, metric: Metric, baseline: str) -> Column:
     """How many times better than ``baseline``: median and spread of the paired repeats.
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from oxlite.bench.errors import Interrupted, LabError
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.report.progress import watching
-from oxlite.bench.report.terminal import show
+from oxlite.bench.report.terminal import ReportConsole, show
 
 EXIT_FAILED_ROW = 1
 EXIT_USAGE = 2
@@ -141,7 +140,7 @@ def _given(options: Mapping[str, object | None]) -> dict[str, object]:
 
 
 def _run(request: Request) -> None:
-    console = Console()
+    console = ReportConsole()
     try:
         with watching(console) as listener:
             result = perform(request, listener)

@@ -3,8 +3,10 @@
 SIGINT, SIGTERM and SIGHUP raise :class:`~oxlite.bench.errors.Interrupted` in
 the main thread, so that the same ``finally`` blocks clean up after each of
 them. Between starting a process and having noted it, and while cleaning up, a
-signal is *held*: it is noted and raised when that section ends. So no process
-is started that nobody knows of, and a second Ctrl-C cannot cut cleaning short.
+signal is *held*: it is noted and raised when that section ends, so that no
+process is started that nobody knows of. Once one has been raised, later ones
+are ignored: a second Ctrl-C must not cut the cleaning short, which takes no
+time worth interrupting (killing and deleting).
 
 Outside the main thread Python lets nobody set handlers; there nothing is set.
 """
@@ -23,14 +25,18 @@ SIGNALS = tuple(
 
 _depth = 0
 _pending: int | None = None
+_raised = False
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:
-    global _pending
+    global _pending, _raised
+    if _raised:
+        return
     if _depth:
         _pending = number
-    else:
-        raise Interrupted(number)
+        return
+    _raised = True
+    raise Interrupted(number)
 
 
 @contextmanager
@@ -39,6 +45,8 @@ def handled() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    global _pending, _raised
+    _pending, _raised = None, False
     before = {number: signal.signal(number, _handle) for number in SIGNALS}
     try:
         yield
@@ -50,12 +58,12 @@ def handled() -> Iterator[None]:
 @contextmanager
 def held() -> Iterator[None]:
     """Within, a signal waits; it is raised at the end of the outermost section."""
-    global _depth, _pending
+    global _depth, _pending, _raised
     _depth += 1
     try:
         yield
     finally:
         _depth -= 1
     if not _depth and _pending is not None:
-        number, _pending = _pending, None
+        number, _pending, _raised = _pending, None, True
         raise Interrupted(number)

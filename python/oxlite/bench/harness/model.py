@@ -18,6 +18,9 @@ from oxlite.bench.harness.statistics import Better, Latencies, Summary
 from oxlite.bench.scenarios.cells import Cell
 from oxlite.bench.scenarios.scenario import Scenario
 
+TOLERATED_FAILURES = 0.001
+"""The part of its operations that a row may fail and still be compared by its time."""
+
 JsonObject = dict[str, Any]
 
 
@@ -29,11 +32,14 @@ class Metric:
         name: its key, unit last (``wall_seconds``).
         title: its name for a reader.
         better: whether a lower or a higher value is the better one.
+        of_all_work: whether it is the time for all of the work, so that it may be
+            compared only between rows that did all of it.
     """
 
     name: str
     title: str
     better: Better
+    of_all_work: bool = False
 
 
 @dataclass
@@ -42,14 +48,16 @@ class Sample:
 
     Attributes:
         figures: by metric name; a metric that has no value here is absent.
+        asked: how many operations it was to do; 0 where they cannot fail singly.
         errors: failed operations by class and message.
         latencies_ns: every latency by kind of operation; pooled into the row,
             not kept with the sample.
         detail: whatever else is worth storing, such as figures per process.
-        environment: the environment report, when it was asked for.
+        environment: the environment report, when it was asked for; moved into the row.
     """
 
     figures: dict[str, float]
+    asked: int = 0
     errors: dict[str, int] = field(default_factory=dict)
     latencies_ns: dict[str, "array[int]"] = field(default_factory=dict)
     detail: JsonObject = field(default_factory=dict)
@@ -95,6 +103,11 @@ class Row:
         for sample in self.samples:
             total.update(sample.errors)
         return dict(total)
+
+    def did_its_work(self) -> bool:
+        """Whether next to none of its operations failed."""
+        failed = sum(self.errors().values())
+        return failed <= TOLERATED_FAILURES * sum(sample.asked for sample in self.samples)
 
 
 @dataclass(frozen=True)
@@ -149,9 +162,15 @@ class Result:
         return next((row for row in self.rows if row.label == label and not row.failure), None)
 
     def improvement(self, row: Row, metric: Metric, baseline: str) -> Summary | None:
-        """How many times better ``row`` is than the row ``baseline``, over paired rounds."""
+        """How many times better ``row`` is than the row ``baseline``, over paired rounds.
+
+        ``None`` if that cannot be said: a row failed, or the metric is a time for
+        work that one of them did not do. Failing is fast.
+        """
         base = self.row(baseline)
         if base is None or row.failure is not None:
+            return None
+        if metric.of_all_work and not (base.did_its_work() and row.did_its_work()):
             return None
         return statistics.summarise(
             statistics.improvements(

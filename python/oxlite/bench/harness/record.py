@@ -14,9 +14,10 @@
     started_at        ISO 8601, UTC
     duration_seconds
     notes             [sentence]
-    metrics           [{name, title, better}], for readers of the file
+    metrics           [{name, title, better, of_all_work}], for readers of the file
     rows              [{scenario: {axis: value}, label, failure,
-                        samples: [{figures: {metric: number}, errors: {text: count}, detail}],
+                        samples: [{figures: {metric: number}, asked,
+                                   errors: {text: count}, detail}],
                         latencies: {kind: {count, maximum_ns,
                                            percentiles_ns: {"99.9": ns or null}}},
                         summaries: {metric: {count, median, minimum, maximum, noise}},
@@ -169,7 +170,12 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
         "label": row.label,
         "failure": row.failure,
         "samples": [
-            {"figures": sample.figures, "errors": sample.errors, "detail": sample.detail}
+            {
+                "figures": sample.figures,
+                "asked": sample.asked,
+                "errors": sample.errors,
+                "detail": sample.detail,
+            }
             for sample in row.samples
         ],
         "latencies": {
@@ -197,6 +203,7 @@ def _row_from_json(data: dict[str, Any]) -> Row:
         samples=[
             Sample(
                 figures={str(name): float(value) for name, value in sample["figures"].items()},
+                asked=int(sample["asked"]),
                 errors={str(text): int(count) for text, count in sample["errors"].items()},
                 detail=dict(sample["detail"]),
             )

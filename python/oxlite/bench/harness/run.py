@@ -60,13 +60,13 @@ class _Gathered:
         self._pooled: list[dict[str, array[int]]] = [{} for _ in scenarios]
 
     def keep(self, index: int, sample: Sample) -> None:
-        """Add a sample to its row, moving its latencies to the pool."""
+        """Add a sample to its row, moving what belongs to the row out of it."""
         for kind, values in sample.latencies_ns.items():
             self._pooled[index].setdefault(kind, array("Q")).extend(values)
         sample.latencies_ns = {}
         row = self.rows[index]
         row.samples.append(sample)
-        row.environment = row.environment or sample.environment
+        row.environment, sample.environment = row.environment or sample.environment, None
 
     def finish(self) -> list[Row]:
         """Reduce the pooled latencies and give the rows."""

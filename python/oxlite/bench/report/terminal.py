@@ -4,6 +4,7 @@ Readable in 120 columns; everything that is not here is in the JSON file.
 """
 
 from collections import defaultdict
+from typing import NoReturn
 
 from rich import box
 from rich.console import Console
@@ -17,6 +18,14 @@ from oxlite.bench.workloads.catalogue import WORKLOADS
 
 NARROWEST = 120
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
+
+
+class ReportConsole(Console):
+    """A console that says when its reader has gone, instead of ending the process."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Let the entry point deal with it, after everything has been cleaned up."""
+        raise BrokenPipeError
 
 
 def show(result: Result, console: Console) -> None:
@@ -36,11 +45,8 @@ def show(result: Result, console: Console) -> None:
     for table in workload.tables:
         console.print()
         console.print(_table(result, table))
-    if any(
-        None in found.percentiles.values()
-        for row in result.rows
-        for found in row.latencies.values()
-    ):
+    columns = [column for table in workload.tables for column in table.columns]
+    if any(column.text(result, row) == WITHHELD for column in columns for row in result.rows):
         _say(
             console,
             f"{WITHHELD}  withheld: fewer than {SAMPLES_BEYOND} samples lie beyond it; "
@@ -49,13 +55,14 @@ def show(result: Result, console: Console) -> None:
     _show_errors(result, console)
     _show_absent(result, console)
     metric = workload.metrics[0]
+    called = names(result)
     noises = result.noise(metric.name)
     if noises:
-        worst = max(noises, key=lambda label: noises[label])
+        listed = ", ".join(f"{called[label]} {value:.1%}" for label, value in noises.items())
         _say(
             console,
-            f"\nNoise of {metric.title} (relative median deviation over the repeats): "
-            f"worst {noises[worst]:.1%} ({worst})",
+            f"\nNoise of {metric.title} over the repeats (1.48 {MULTIPLIED} median absolute "
+            f"deviation / median): {listed}",
         )
     for note in result.notes:
         _say(console, f"Note: {note}", "yellow")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError
 from oxlite.bench.scenarios import builds
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,3 @@ def cells(
         for scenario in expand(axes, chosen):
             wanted[scenario] = None
     return [cell(scenario) for scenario in wanted]
-
-
-__all__ = ["AXES", "Cell", "cell", "cells", "expand"]

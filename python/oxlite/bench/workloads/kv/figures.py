@@ -118,4 +118,5 @@ def sample(
         ],
         "done_in_fixed_time": done_in_fixed_time,
     }
-    return Sample(figures, dict(errors), latencies_ns, detail)
+    asked = sum(map(len, streams))
+    return Sample(figures, asked, dict(errors), latencies_ns, detail)

@@ -1,0 +1,234 @@
+"""The workload kv: its work is reproducible, its checks find what is wrong, its rows run."""
+
+import sqlite3
+from array import array
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.harness import record
+from oxlite.bench.harness.run import Listener
+from oxlite.bench.lab import Request, perform
+from oxlite.bench.workloads.kv import figures, verify, work
+from oxlite.bench.workloads.kv.figures import Outcome
+from oxlite.bench.workloads.kv.work import KvParameters
+
+SMALL = KvParameters(processes=2, queries=400, keys=50, write_ratio=0.5)
+
+
+def test_a_stream_depends_on_seed_and_process_alone() -> None:
+    assert work.stream(SMALL, 0) == work.stream(replace(SMALL, timeout_seconds=1.0), 0)
+    assert work.stream(SMALL, 0) != work.stream(SMALL, 1)
+    assert work.stream(SMALL, 0) != work.stream(replace(SMALL, seed=2), 0)
+
+
+def test_the_digest_is_the_same_in_every_version_of_python() -> None:
+    digest = work.stream_digest(work.stream(KvParameters(), 0))
+    assert digest == "9c28b82e096331624d80b88482ee52003968a2528aa823262649a50c704c5da5"
+
+
+def test_the_mix_is_as_asked() -> None:
+    operations = work.stream(replace(SMALL, queries=10_000, write_ratio=0.05), 0)
+    writes = [value for _, value in operations if value is not None]
+    assert 400 < len(writes) < 600
+    assert len(set(writes)) == len(writes)
+    assert all(len(value) == 64 for value in writes)
+    loaded = work.loaded(SMALL)
+    assert all(key in loaded for key, value in operations if value is None)
+    assert any(key not in loaded for key, value in operations if value is not None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"processes": 0},
+        {"processes": 1001},
+        {"queries": 0},
+        {"keys": 0},
+        {"write_ratio": -0.1},
+        {"write_ratio": 1.1},
+        {"write_ratio": float("nan")},
+        {"timeout_seconds": -1.0},
+        {"fairness_seconds": -1.0},
+    ],
+)
+def test_parameters_out_of_range_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="must be"):
+        replace(SMALL, **changes)
+
+
+@pytest.mark.parametrize("journal", ["rollback", "wal"])
+def test_the_database_is_alone_and_in_its_mode(journal: str, tmp_path: Path) -> None:
+    path = tmp_path / "kv.db"
+    work.create_database(path, SMALL, journal)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kv.db"]
+    with closing(sqlite3.connect(path)) as connection:
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        assert mode == {"rollback": "delete", "wal": "wal"}[journal]
+        assert dict(connection.execute("SELECT k, v FROM kv")) == work.loaded(SMALL)
+
+
+def done(count: int, start_ns: int = 1000) -> Outcome:
+    begun = array("Q", range(start_ns, start_ns + 10 * count, 10))
+    return Outcome(begun, array("Q", (b + 5 for b in begun)), array("H", bytes(2 * count)), [])
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> tuple[Path, list[list[work.Operation]], list[Outcome]]:
+    """A database on which two processes have worked, one after the other."""
+    path = tmp_path / "kv.db"
+    work.create_database(path, SMALL, "rollback")
+    streams = [work.stream(SMALL, process) for process in range(2)]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for stream in streams:
+            connection.executemany(work.WRITE, [pair for pair in stream if pair[1] is not None])
+    return path, streams, [done(len(stream)) for stream in streams]
+
+
+def alter(path: Path, sql: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql)
+
+
+def test_the_right_table_is_accepted(worked: Any) -> None:  # noqa: ANN401
+    path, streams, found = worked
+    rows = verify.check_table(path, work.loaded(SMALL), streams, found)
+    verify.check_after(path, work.loaded(SMALL), streams, rows)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("DELETE FROM kv WHERE k = (SELECT min(k) FROM kv)", "1 rows are missing"),
+        ("UPDATE kv SET v = 'x' WHERE k = (SELECT min(k) FROM kv)", "nobody wrote there last"),
+        ("INSERT INTO kv VALUES('stranger', 'x')", "'stranger' has a value that nobody"),
+    ],
+)
+def test_a_wrong_table_is_found_out(worked: Any, sql: str, message: str) -> None:  # noqa: ANN401
+    path, streams, found = worked
+    alter(path, sql)
+    with pytest.raises(VerificationError, match=message):
+        verify.check_table(path, work.loaded(SMALL), streams, found)
+
+
+def test_a_lost_update_is_found_out(worked: Any) -> None:  # noqa: ANN401
+    path, streams, found = worked
+    key = next(k for k, v in streams[1] if v is not None and k in work.loaded(SMALL))
+    alter(path, f"UPDATE kv SET v = '{work.loaded(SMALL)[key]}' WHERE k = '{key}'")
+    with pytest.raises(VerificationError, match="nobody wrote there last"):
+        verify.check_table(path, work.loaded(SMALL), streams, found)
+
+
+def test_a_write_that_failed_with_a_lock_must_not_be_there(worked: Any) -> None:  # noqa: ANN401
+    path, streams, found = worked
+    found[1].outcomes = array("H", [1]) * len(streams[1])
+    found[1].errors = ["OperationalError: database is locked"]
+    with pytest.raises(VerificationError, match="nobody wrote there last"):
+        verify.check_table(path, work.loaded(SMALL), streams, found)
+    found[1].errors = ["OperationalError: disk I/O error"]
+    verify.check_table(path, work.loaded(SMALL), streams, found)
+
+
+def test_strangers_are_found_out_at_the_end(worked: Any) -> None:  # noqa: ANN401
+    path, streams, _ = worked
+    alter(path, "INSERT INTO kv VALUES('stranger', 'x')")
+    with pytest.raises(VerificationError, match="1 of them that nobody wrote"):
+        verify.check_after(path, work.loaded(SMALL), streams, 1)
+
+
+def test_figures_count_every_statement_once() -> None:
+    streams = [work.stream(SMALL, process) for process in range(2)]
+    found = [done(400), done(400, 2000)]
+    found[0].outcomes[0] = 1
+    found[0].errors = ["OperationalError: database is locked"]
+    sample = figures.sample(streams, found, 1000, [30, 10])
+    reads, writes = (len(sample.latencies_ns[kind]) for kind in ("read", "write"))
+    assert reads + writes + sum(sample.errors.values()) == 800
+    assert sample.figures["wall_seconds"] == pytest.approx((2000 + 3990 + 5 - 1000) / 1e9)
+    assert sample.figures["fastest_process_seconds"] == pytest.approx(3995 / 1e9)
+    assert sample.figures["jain"] == pytest.approx(0.8)
+    assert set(sample.latencies_ns["read"]) == {5}
+
+
+def test_work_that_was_not_done_is_found_out() -> None:
+    whole = done(3)
+    data = whole.begun_ns.tobytes() + whole.ended_ns.tobytes() + whole.outcomes.tobytes()
+    assert figures.unpack({"errors": [], "missing": 0}, data, 3) == whole
+    with pytest.raises(VerificationError, match="3 statements, asked for 4"):
+        figures.unpack({"errors": [], "missing": 0}, data, 4)
+    with pytest.raises(VerificationError, match="did not find"):
+        figures.unpack({"errors": [], "missing": 1}, data, 3)
+    with pytest.raises(VerificationError, match="left a statement"):
+        figures.unpack({"errors": [], "missing": 0}, bytes(len(data)), 3)
+
+
+TINY = {"processes": 3, "queries": 50, "keys": 200, "write_ratio": 0.2, "fairness_seconds": 0.05}
+
+
+def test_every_kind_of_row_runs_and_is_the_same_work(tmp_path: Path, listener: Listener) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    file = tmp_path / "r.json"
+    request = Request(
+        "kv",
+        TINY,
+        ["journal=wal,pragmas=tuned", "journal=rollback,pragmas=stock"],
+        repeats=1,
+        directory=place,
+        json_file=file,
+    )
+    result = perform(request, listener)
+    assert not result.failed(), [row.failure for row in result.rows]
+    labels = [row.label for row in result.rows]
+    assert "stdlib wal tuned backoff" in labels
+    assert "oxlite wal tuned fair" in labels
+    for row in result.rows:
+        assert len(row.samples) == result.repeats
+        for sample in row.samples:
+            asked = TINY["processes"] * TINY["queries"]
+            done_here = sum(process["done"] for process in sample.detail["processes"])
+            assert done_here + sum(sample.errors.values()) == asked
+            assert len(sample.detail["done_in_fixed_time"]) == TINY["processes"]
+        assert row.environment is not None
+        assert row.environment["schema"]
+    assert not list(place.iterdir())
+    assert record.read(file) == result
+    again = perform(replace(request, scenarios=["journal=wal,pragmas=tuned,busy=none"]), listener)
+    assert result.work_digest == again.work_digest
+
+
+def test_a_worker_with_other_work_fails_the_row(
+    tmp_path: Path,
+    listener: Listener,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "stream_digest", lambda stream: "another")
+    request = Request("kv", TINY, ["driver=stdlib,busy=none,journal=wal"], directory=tmp_path)
+    result = perform(replace(request, repeats=1), listener)
+    assert {row.failure for row in result.rows} == {
+        "the workers' list of work is not the one asked for"
+    }
+
+
+def test_keep_leaves_the_databases(tmp_path: Path, listener: Listener) -> None:
+    request = Request(
+        "kv",
+        TINY,
+        ["driver=stdlib,busy=backoff,journal=wal,pragmas=stock"],
+        repeats=1,
+        directory=tmp_path,
+        keep=True,
+    )
+    result = perform(request, listener)
+    [kept] = tmp_path.iterdir()
+    assert (kept / "stdlib-wal-stock-backoff" / "kv.db").is_file()
+    assert any(str(kept) in note for note in result.notes)
+
+
+def test_all_and_quick_choose_cells(listener: Listener, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exclude each other"):
+        perform(Request("kv", TINY, ["busy=none"], every=True, directory=tmp_path), listener)

@@ -1,0 +1,120 @@
+"""The stored schema: a round trip, and files that are refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oxlite.bench import FutureRecordError, MalformedRecordError, UsageError
+from oxlite.bench.harness import record
+from oxlite.bench.harness.model import Metric, Plan, Result, Row, Sample
+from oxlite.bench.harness.statistics import latencies
+from oxlite.bench.scenarios.cells import Cell
+from oxlite.bench.scenarios.scenario import Scenario
+
+METRICS = [Metric("wall_seconds", "wall time", "lower")]
+
+
+@pytest.fixture
+def result() -> Result:
+    stock = Row(
+        Scenario("stdlib", "rollback", build="own"),
+        [
+            Sample({"wall_seconds": value}, 5000, {"OperationalError: locked": 1})
+            for value in (2.0, 4.0)
+        ],
+        {"read": latencies(range(5000))},
+        {"schema": "oxlite.environment/1"},
+    )
+    wal = Row(
+        Scenario("stdlib", "wal", build="own"),
+        [Sample({"wall_seconds": value}, detail={"rows": 3}) for value in (1.0, 1.0)],
+    )
+    broken = Row(Scenario("oxlite", "wal", build="tuned"), failure="worker 1 was killed by SIGKILL")
+    return Result(
+        workload="kv",
+        parameters={"processes": 3, "write_ratio": 0.05},
+        plan=Plan(2, 10.0, 1),
+        repeats=2,
+        baselines=[stock.label],
+        rows=[stock, wal, broken],
+        impossible=[Cell(Scenario("stdlib", busy="fair"), "no busy handler")],
+        work_digest="abc",
+        command="oxlite bench kv",
+        started_at="2026-01-01T00:00:00+00:00",
+        duration_seconds=1.5,
+        notes=["a note"],
+    )
+
+
+def test_a_result_survives_the_file(result: Result, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    record.write(path, result, METRICS)
+    assert record.read(path) == result
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_the_file_says_what_can_be_computed(result: Result) -> None:
+    data = record.to_json(result, METRICS)
+    assert (data["format"], data["version"]) == ("oxlite-bench", 1)
+    stock, wal, broken = data["rows"]
+    assert stock["summaries"]["wall_seconds"]["median"] == 3.0
+    assert stock["latencies"]["read"]["percentiles_ns"]["99.9"] is None
+    assert wal["improvements"][stock["label"]]["wall_seconds"]["maximum"] == 4.0
+    assert broken["summaries"] == {}
+    assert data["impossible"][0]["reason"] == "no busy handler"
+
+
+def changed(result: Result, **changes: object) -> dict[str, Any]:
+    return json.loads(json.dumps(record.to_json(result, METRICS))) | changes
+
+
+def test_a_later_version_is_refused(result: Result) -> None:
+    with pytest.raises(FutureRecordError, match=r"schema version 2.*upgrade"):
+        record.from_json(changed(result, version=2))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "something"},
+        {"version": "1"},
+        {"version": 0},
+        {"rows": 3},
+        {"rows": [{}]},
+        {"rows": [{"scenario": {"driver": "x", "journal": "nonsense"}}]},
+        {"plan": {"unknown": 1}},
+        {"parameters": None},
+        {"repeats": "many"},
+    ],
+)
+def test_what_is_malformed_is_refused(result: Result, changes: dict[str, Any]) -> None:
+    with pytest.raises(MalformedRecordError):
+        record.from_json(changed(result, **changes))
+
+
+def test_a_missing_field_is_named(result: Result) -> None:
+    data = changed(result)
+    del data["baselines"]
+    with pytest.raises(MalformedRecordError, match="baselines"):
+        record.from_json(data)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", "\xff"])
+def test_a_file_that_is_no_result_is_refused_by_name(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(MalformedRecordError, match=r"r\.json"):
+        record.read(path)
+
+
+def test_a_file_that_cannot_be_is_refused(result: Result, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read"):
+        record.read(tmp_path / "absent.json")
+    with pytest.raises(UsageError, match="is a directory"):
+        record.check_writable(tmp_path)
+    with pytest.raises(UsageError, match="is not a directory"):
+        record.check_writable(tmp_path / "absent" / "r.json")
+    with pytest.raises(UsageError, match="cannot write"):
+        record.write(tmp_path / "absent" / "r.json", result, METRICS)

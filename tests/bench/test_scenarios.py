@@ -1,0 +1,162 @@
+"""Scenarios, filters, cells, pragmas: what can exist, and why something cannot."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.stdlib import StandardLibrary
+from oxlite.bench.scenarios import builds, cells, pragmas
+from oxlite.bench.scenarios.opening import open_connection
+from oxlite.bench.scenarios.scenario import AXES, Scenario, parse_filter
+from oxlite.bench.workloads.kv.workload import STOCK, KvWorkload
+
+AXES_OF_KV = KvWorkload.axes
+
+
+def test_a_label_names_the_axes_and_an_unusual_build() -> None:
+    assert Scenario("stdlib", "wal", "tuned", "fair").label == "stdlib wal tuned fair"
+    assert Scenario("oxlite", "wal", build="tuned").label == "oxlite wal"
+    assert Scenario("oxlite", "wal", build="seed").label == "oxlite wal seed-build"
+
+
+def test_an_unknown_value_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(UsageError, match="did you mean 'wal'"):
+        Scenario("stdlib", journal="wall")
+
+
+def test_a_filter_is_read() -> None:
+    assert parse_filter("driver=oxlite, journal=wal") == {"driver": "oxlite", "journal": "wal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("wal", "axis=value"),
+        ("journal=", "axis=value"),
+        ("", "axis=value"),
+        ("jornal=wal", "did you mean 'journal'"),
+        ("journal=wall", "did you mean 'wal'"),
+        ("busy=fair,busy=none", "given twice"),
+    ],
+)
+def test_a_bad_filter_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_filter(text)
+
+
+def test_an_open_axis_ranges_and_the_build_does_not() -> None:
+    found = cells.expand(AXES_OF_KV, {"driver": "oxlite", "journal": "wal"})
+    assert len(found) == 2 * 3
+    assert {scenario.build for scenario in found} == {"tuned"}
+    assert all(scenario.journal == "wal" for scenario in found)
+
+
+def test_an_axis_the_workload_does_not_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="no axis 'pools'"):
+        cells.expand(AXES_OF_KV, {"pools": "shared"})
+
+
+def test_an_unknown_driver_is_refused() -> None:
+    with pytest.raises(UsageError, match="did you mean 'stdlib'"):
+        cells.expand(AXES_OF_KV, {"driver": "stdlip"})
+
+
+def test_all_cells_are_there_once_with_reasons_where_impossible() -> None:
+    found = cells.cells(AXES_OF_KV, [{}, {"journal": "wal"}], [STOCK])
+    assert len(found) == 24
+    assert len({cell.scenario.label for cell in found}) == 24
+    assert found[0].scenario.label == "stdlib rollback stock backoff"
+    impossible = {cell.scenario.label: cell.reason for cell in found if cell.reason}
+    assert set(impossible) == {
+        f"stdlib {journal} {settings} fair"
+        for journal in ("rollback", "wal")
+        for settings in ("stock", "tuned")
+    }
+    assert all("busy handler" in (reason or "") for reason in impossible.values())
+
+
+def test_every_cell_has_a_scenario_or_a_reason_for_every_driver_and_value() -> None:
+    for driver in DRIVERS:
+        for build in AXES["build"]:
+            for busy in AXES["busy"]:
+                cell = cells.cell(Scenario(driver.name, "wal", "stock", busy, build))
+                assert cell.reason is None or cell.reason.strip()
+
+
+def test_only_oxlite_has_builds() -> None:
+    cell = cells.cell(Scenario("stdlib", build="stock"))
+    assert cell.reason is not None
+    assert "brings its own SQLite" in cell.reason
+
+
+def test_a_build_that_was_not_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "path", lambda build: Path("/nonexistent"))
+    assert builds.missing("seed") == "not built; run `make builds`"
+    assert builds.missing("tuned") is None
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StandardLibrary, "module", "no_such_module_anywhere")
+    cell = cells.cell(Scenario("stdlib", "wal", "stock", "backoff", "own"))
+    assert cell.reason is not None
+    assert "not installed" in cell.reason
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "p.db", isolation_level=None)) as opened:
+        opened.execute("PRAGMA journal_mode=wal")
+        yield opened
+
+
+def test_tuned_takes_effect(connection: sqlite3.Connection) -> None:
+    pragmas.apply(connection, "tuned")
+    assert pragmas.read(connection, "synchronous") == 1
+    assert pragmas.read(connection, "mmap_size") == 134217728
+    pragmas.apply(connection, "durable")
+    assert pragmas.read(connection, "synchronous") == 2
+
+
+def test_stock_sets_nothing(connection: sqlite3.Connection) -> None:
+    before = connection.total_changes, pragmas.read(connection, "synchronous")
+    pragmas.apply(connection, "stock")
+    assert (connection.total_changes, pragmas.read(connection, "synchronous")) == before
+
+
+def test_a_pragma_without_effect_is_found_out(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(pragmas.SETS, "tuned", (("page_size", "1234", 1234),))  # type: ignore[misc]
+    with pytest.raises(VerificationError, match="page_size=1234 did not take effect"):
+        pragmas.apply(connection, "tuned")
+
+
+def test_another_journal_mode_is_found_out(connection: sqlite3.Connection) -> None:
+    pragmas.check_journal(connection, "wal")
+    with pytest.raises(VerificationError, match="asks for 'delete'"):
+        pragmas.check_journal(connection, "rollback")
+
+
+@pytest.mark.parametrize("driver", DRIVERS.names())
+def test_every_driver_opens_and_speaks_the_common_protocol(driver: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("PRAGMA journal_mode=wal")
+        made.execute("CREATE TABLE t(a)")
+    found = DRIVERS.get(driver)
+    if found.missing():
+        pytest.skip(found.missing() or "")
+    scenario = Scenario(driver, "wal", "tuned", "backoff", found.default_build)
+    opened = open_connection(found, path, scenario, 1.0)
+    opened.executemany("INSERT INTO t VALUES(?)", [(1,), (2,)])
+    assert [row[0] for row in opened.execute("SELECT a FROM t ORDER BY a", ()).fetchall()] == [1, 2]
+    assert opened.execute("SELECT a FROM t WHERE a = ?", (3,)).fetchone() is None
+    with pytest.raises(found.errors()):
+        opened.execute("SELECT nothing FROM nowhere", ())
+    assert set(found.versions()) == {"driver", "sqlite"}
+    opened.close()
