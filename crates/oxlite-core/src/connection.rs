@@ -117,7 +117,8 @@ impl Connection {
         if let Some(kept) = self.kept_statement(sql) {
             return Ok(Some(kept));
         }
-        if sql.len() > locked.length_limit_bytes() {
+        let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
+        if longest.is_some_and(|longest| sql.len() > longest.unsigned_abs() as usize) {
             return Err(Error::Data("query string is too large".into()));
         }
         if sql.contains('\0') {

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oxlite_sqlite::{DatabaseConfig, Locked, Step, ValueRef, codes};
+use oxlite_sqlite::{Locked, Step, ValueRef, codes};
 
 use crate::busy::BusyPolicy;
 use crate::error::{Error, Result};
@@ -154,12 +154,12 @@ pub(crate) struct Applied {
 /// Applies the plan and reads every pragma back.
 pub(crate) fn apply(locked: &Locked<'_>, options: &OpenOptions) -> Result<Applied> {
     if options.profile.is_strict {
-        for config in [
-            DatabaseConfig::DoubleQuotedStringsInDml,
-            DatabaseConfig::DoubleQuotedStringsInDdl,
-            DatabaseConfig::LoadExtension,
+        for switch in [
+            codes::SQLITE_DBCONFIG_DQS_DML,
+            codes::SQLITE_DBCONFIG_DQS_DDL,
+            codes::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
         ] {
-            locked.set_config(config, false)?;
+            locked.config(switch, Some(false))?;
         }
     }
     let mut applied = Applied {

@@ -8,17 +8,16 @@
 //!   frame further up the stack can hold a row, a statement in mid-step, or a running callback.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use libsqlite3_sys as ffi;
 use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 
+use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
 
 /// How a database is opened (<https://sqlite.org/c3ref/open.html>).
@@ -46,28 +45,6 @@ impl OpenFlags {
     }
 }
 
-/// The boolean switches of `sqlite3_db_config` that Oxlite uses
-/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DatabaseConfig {
-    /// Double-quoted text as a string literal in data manipulation.
-    DoubleQuotedStringsInDml,
-    /// Double-quoted text as a string literal in schema statements.
-    DoubleQuotedStringsInDdl,
-    /// `sqlite3_load_extension` from C; the SQL function has its own switch and is off.
-    LoadExtension,
-}
-
-impl DatabaseConfig {
-    fn code(self) -> c_int {
-        match self {
-            Self::DoubleQuotedStringsInDml => ffi::SQLITE_DBCONFIG_DQS_DML,
-            Self::DoubleQuotedStringsInDdl => ffi::SQLITE_DBCONFIG_DQS_DDL,
-            Self::LoadExtension => ffi::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
-        }
-    }
-}
-
 /// How far a transaction has gone (<https://sqlite.org/c3ref/txn_state.html>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TransactionState {
@@ -79,20 +56,21 @@ pub enum TransactionState {
     Write,
 }
 
-/// Called with the number of calls so far for one lock; `true` means: try again.
-type BusyHandler = Box<dyn Fn(u32) -> bool + Send>;
-
 struct State {
     database: *mut ffi::sqlite3,
     closed: Cell<bool>,
     /// Guards alive, all on the thread that holds the lock.
     depth: Cell<u32>,
-    /// Boxed twice: the outer box gives SQLite a thin, stable pointer. Replaced only at depth one.
-    busy_handler: RefCell<Option<Box<BusyHandler>>>,
+    /// What SQLite calls back. It points here, so this is boxed; see `callbacks.rs`.
+    callbacks: Box<Callbacks>,
+    /// Open blobs. Closing the connection closes them; what is left of them is never used again.
+    blobs: RefCell<Vec<NonNull<ffi::sqlite3_blob>>>,
+    /// Unfinished backups in which this connection is source or target; it cannot be closed.
+    backups: Cell<u32>,
 }
 
 // SAFETY: `database` is an owned handle without thread affinity (THREADSAFE=2); the lock around
-// `State` moves between threads, never shares. The busy handler is `Send`.
+// `State` moves between threads, never shares. Every callback is `Send`.
 unsafe impl Send for State {}
 
 /// A statement that lost its owner while another thread held the lock.
@@ -131,6 +109,20 @@ impl Handle {
             self.orphans.lock().push(Orphan(statement));
             self.has_orphans.store(true, Ordering::Release);
         }
+    }
+
+    /// Closes `blob` if its connection is still open; for a blob that is dropped.
+    ///
+    /// Waits for the connection's lock, since an open blob holds a lock on the file.
+    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) -> c_int {
+        let state = self.state.lock();
+        if state.closed.get() {
+            return ffi::SQLITE_OK;
+        }
+        state.blobs.borrow_mut().retain(|known| *known != blob);
+        // SAFETY: an open blob of this open connection, whose lock we hold; it has just been
+        // forgotten, so nobody closes it again.
+        unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) }
     }
 
     fn finalize_orphans(&self) {
@@ -189,7 +181,9 @@ impl Connection {
                     database,
                     closed: Cell::new(false),
                     depth: Cell::new(0),
-                    busy_handler: RefCell::new(None),
+                    callbacks: Box::default(),
+                    blobs: RefCell::default(),
+                    backups: Cell::new(0),
                 }),
                 orphans: Mutex::new(Vec::new()),
                 has_orphans: AtomicBool::new(false),
@@ -289,6 +283,23 @@ impl<'c> Locked<'c> {
         }
     }
 
+    pub(crate) fn callbacks(&self) -> &Callbacks {
+        &self.state.callbacks
+    }
+
+    /// Remembers an open blob, so that closing the connection closes it.
+    pub(crate) fn adopt_blob(&self, blob: NonNull<ffi::sqlite3_blob>) {
+        self.state.blobs.borrow_mut().push(blob);
+    }
+
+    /// Counts the backups that keep this connection from being closed.
+    pub(crate) fn count_backups(&self, change: i32) {
+        let backups = self.state.backups.get();
+        self.state
+            .backups
+            .set(backups.saturating_add_signed(change));
+    }
+
     fn require_outermost(&self, what: &str) -> Result<()> {
         if self.state.depth.get() == 1 {
             return Ok(());
@@ -304,6 +315,12 @@ impl<'c> Locked<'c> {
     /// Fails, and changes nothing, when an outer guard of this thread is alive.
     pub fn close(self) -> Result<()> {
         self.require_outermost("closing")?;
+        if self.state.backups.get() > 0 {
+            return Err(Error::new(
+                ffi::SQLITE_BUSY,
+                "unable to close due to unfinalized statements or unfinished backups",
+            ));
+        }
         self.handle.interruptible.lock().0 = ptr::null_mut();
         self.handle.orphans.lock().clear();
         let database = self.database();
@@ -317,11 +334,16 @@ impl<'c> Locked<'c> {
             // method needs a guard, and after `closed` is set there is none.
             unsafe { ffi::sqlite3_finalize(statement) };
         }
+        for blob in self.state.blobs.take() {
+            // SAFETY: open, of this connection, and forgotten by the line above; its owner can no
+            // longer touch it, as for the statements.
+            unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
+        }
         self.state.closed.set(true);
-        // SAFETY: open until this line, which nobody passes twice: it holds no statement, and the
-        // bindings offer no blob or backup handle that could keep it busy.
+        // SAFETY: open until this line, which nobody passes twice: no statement, blob or backup is
+        // left to keep it busy.
         let code = unsafe { ffi::sqlite3_close(database) };
-        *self.state.busy_handler.borrow_mut() = None;
+        self.state.callbacks.clear();
         if code == ffi::SQLITE_OK {
             Ok(())
         } else {
@@ -382,24 +404,43 @@ impl<'c> Locked<'c> {
         unsafe { CStr::from_ptr(name) }.to_bytes().to_vec()
     }
 
-    /// The value of a run-time limit (<https://sqlite.org/c3ref/limit.html>), here the longest SQL
-    /// text or value in bytes.
-    pub fn length_limit_bytes(&self) -> usize {
-        // SAFETY: open and locked by this guard; a negative value only asks.
-        let limit =
-            unsafe { ffi::sqlite3_limit(self.database(), ffi::SQLITE_LIMIT_SQL_LENGTH, -1) };
-        usize::try_from(limit).unwrap_or(0)
+    /// The value of a run-time limit (<https://sqlite.org/c3ref/limit.html>); `None` for a category
+    /// that does not exist.
+    pub fn limit(&self, category: i32) -> Option<i32> {
+        self.exchange_limit(category, -1)
     }
 
-    /// Sets one of the boolean switches and returns the value in force afterwards.
-    pub fn set_config(&self, config: DatabaseConfig, enabled: bool) -> Result<bool> {
+    /// Sets a run-time limit, at most to its compiled-in bound, and returns the one before; a
+    /// negative value changes nothing.
+    pub fn set_limit(&self, category: i32, value: i32) -> Option<i32> {
+        self.exchange_limit(category, value)
+    }
+
+    fn exchange_limit(&self, category: i32, value: i32) -> Option<i32> {
+        // SAFETY: open and locked by this guard; an unknown category gives -1.
+        let before = unsafe { ffi::sqlite3_limit(self.database(), category, value) };
+        (before >= 0).then_some(before)
+    }
+
+    /// Sets one of the boolean switches of `sqlite3_db_config`
+    /// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html>), or only asks with `None`; returns
+    /// the value in force afterwards.
+    pub fn config(&self, switch: i32, enabled: Option<bool>) -> Result<bool> {
+        // All that take `(int, int*)`. The others take other arguments: passing these would be
+        // undefined behaviour.
+        let takes_booleans = (ffi::SQLITE_DBCONFIG_ENABLE_FKEY
+            ..=ffi::SQLITE_DBCONFIG_ENABLE_COMMENTS)
+            .contains(&switch);
+        if !takes_booleans {
+            return Err(Error::new(ffi::SQLITE_MISUSE, "unknown config option"));
+        }
         let mut effective: c_int = -1;
-        // SAFETY: open and locked by this guard; these switches take an int and an int*.
+        // SAFETY: open and locked by this guard; the switch takes an int and an int*.
         let code = unsafe {
             ffi::sqlite3_db_config(
                 self.database(),
-                config.code(),
-                c_int::from(enabled),
+                switch,
+                enabled.map_or(-1, c_int::from),
                 &raw mut effective,
             )
         };
@@ -407,31 +448,32 @@ impl<'c> Locked<'c> {
         Ok(effective == 1)
     }
 
-    /// Waits for locks by SQLite's own table of sleeps, up to `timeout`
-    /// (<https://sqlite.org/c3ref/busy_timeout.html>); zero does not wait. Replaces a busy handler.
-    pub fn set_busy_timeout(&self, timeout: Duration) -> Result<()> {
-        self.require_outermost("setting the busy timeout")?;
-        let milliseconds = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
-        // SAFETY: open and locked by this guard.
-        self.check(unsafe { ffi::sqlite3_busy_timeout(self.database(), milliseconds) })?;
-        *self.state.busy_handler.borrow_mut() = None;
-        Ok(())
-    }
-
-    /// Waits for locks by asking `handler`, with the number of calls so far, whether to try again
-    /// (<https://sqlite.org/c3ref/busy_handler.html>). A panic in it counts as "no".
-    pub fn set_busy_handler(&self, handler: impl Fn(u32) -> bool + Send + 'static) -> Result<()> {
-        self.require_outermost("setting the busy handler")?;
-        let handler: Box<BusyHandler> = Box::new(Box::new(handler));
-        let argument = ptr::from_ref::<BusyHandler>(&handler).cast_mut();
-        // SAFETY: open and locked by this guard. The box lives in `State` until it is replaced or
-        // the connection closes, both of which take SQLite's pointer to it away first.
+    /// Loads an extension (<https://sqlite.org/c3ref/load_extension.html>): foreign native code.
+    /// The door must be open: [`codes::DBCONFIG_ENABLE_LOAD_EXTENSION`](crate::codes).
+    pub fn load_extension(&self, path: &CStr, entry_point: Option<&CStr>) -> Result<()> {
+        let mut message = ptr::null_mut();
+        // SAFETY: open and locked by this guard; NUL-terminated names; the message is ours to free.
         let code = unsafe {
-            ffi::sqlite3_busy_handler(self.database(), Some(call_busy_handler), argument.cast())
+            ffi::sqlite3_load_extension(
+                self.database(),
+                path.as_ptr(),
+                entry_point.map_or(ptr::null(), CStr::as_ptr),
+                &raw mut message,
+            )
         };
-        self.check(code)?;
-        *self.state.busy_handler.borrow_mut() = Some(handler);
-        Ok(())
+        if code == ffi::SQLITE_OK {
+            return Ok(());
+        }
+        if message.is_null() {
+            return self.check(code);
+        }
+        // SAFETY: NUL-terminated, allocated by SQLite for us, freed once below.
+        let text = unsafe { CStr::from_ptr(message) }
+            .to_string_lossy()
+            .into_owned();
+        // SAFETY: as above; not used after this line.
+        unsafe { ffi::sqlite3_free(message.cast()) };
+        Err(Error::new(code, text))
     }
 
     /// Prepares and runs every statement of `sql`, discarding rows.
@@ -453,19 +495,6 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         self.state.depth.set(self.state.depth.get() - 1);
     }
-}
-
-/// The trampoline between SQLite and a busy handler.
-///
-/// # Safety
-///
-/// `argument` points to the `BusyHandler` that `set_busy_handler` keeps alive.
-unsafe extern "C" fn call_busy_handler(argument: *mut c_void, calls: c_int) -> c_int {
-    // SAFETY: see this function's contract; handlers are shared, never mutated.
-    let handler = unsafe { &*argument.cast::<BusyHandler>() };
-    // A panic must not unwind into C.
-    let again = catch_unwind(AssertUnwindSafe(|| handler(calls.unsigned_abs())));
-    c_int::from(again.unwrap_or(false))
 }
 
 /// A column or parameter name as text; names come from the SQL text, which was UTF-8.

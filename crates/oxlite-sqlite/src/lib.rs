@@ -23,29 +23,44 @@
 //! durable commit. [`build::compile_options`] tells what one has. Memory safety does not depend on
 //! it.
 
+mod backup;
+mod blob;
+mod callbacks;
 mod code;
 mod connection;
 mod error;
+mod function;
+mod serialize;
 mod statement;
 mod value;
 
 pub mod build;
 
+pub use backup::{Backup, BackupStep};
+pub use blob::Blob;
+pub use callbacks::{Authorization, RowChange, Traced};
 pub use code::code_name;
-pub use connection::{
-    Connection, DatabaseConfig, InterruptHandle, Locked, OpenFlags, TransactionState,
-};
+pub use connection::{Connection, InterruptHandle, Locked, OpenFlags, TransactionState};
 pub use error::{Error, Result};
+pub use function::{Aggregate, FunctionContext};
 pub use statement::{Prepared, Row, Statement, Step};
 pub use value::ValueRef;
 
-/// SQLite's result codes, under SQLite's own names.
+/// Whether `sql` ends in a complete statement (<https://sqlite.org/c3ref/complete.html>).
+pub fn is_complete_statement(sql: &std::ffi::CStr) -> bool {
+    // SAFETY: a NUL-terminated text, only read.
+    unsafe { libsqlite3_sys::sqlite3_complete(sql.as_ptr()) == 1 }
+}
+
+/// SQLite's result codes and switches, under SQLite's own names.
 pub mod codes {
     pub use libsqlite3_sys::{
         SQLITE_ABORT, SQLITE_AUTH, SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_CANTOPEN,
-        SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL,
-        SQLITE_INTERNAL, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_LOCKED, SQLITE_MISMATCH,
-        SQLITE_MISUSE, SQLITE_NOLFS, SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK,
-        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
+        SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
+        SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DENY, SQLITE_EMPTY, SQLITE_ERROR,
+        SQLITE_FORMAT, SQLITE_FULL, SQLITE_INTERNAL, SQLITE_INTERRUPT, SQLITE_IOERR,
+        SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH, SQLITE_MISUSE, SQLITE_NOLFS,
+        SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK, SQLITE_PERM, SQLITE_PROTOCOL,
+        SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
     };
 }

@@ -1,0 +1,127 @@
+//! The online backup of one database into another (<https://sqlite.org/c3ref/backup_finish.html>).
+//!
+//! Invariants:
+//! - A backup is stepped with the guards of both connections, always target and source, and both
+//!   count it: neither can be closed before the backup is finished.
+//! - The two connections are different ones.
+
+use std::ffi::{CStr, c_int};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use libsqlite3_sys as ffi;
+
+use crate::connection::{Handle, Locked};
+use crate::error::{Error, Result};
+
+/// What a step of a backup came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackupStep {
+    /// Pages remain.
+    More,
+    /// All pages are copied.
+    Done,
+    /// Somebody holds a lock (`SQLITE_BUSY` or `SQLITE_LOCKED`); try again.
+    Locked(i32),
+}
+
+/// A backup in progress. It must be given to [`Backup::finish`]; dropped, it leaks, and its
+/// connections stay open.
+pub struct Backup {
+    raw: NonNull<ffi::sqlite3_backup>,
+    target: Arc<Handle>,
+    source: Arc<Handle>,
+}
+
+// SAFETY: a backup handle has no thread affinity; every use holds the locks of both connections.
+unsafe impl Send for Backup {}
+
+impl Backup {
+    /// Begins to copy `source_schema` of `source` over `main` of `target`.
+    pub fn begin(target: &Locked<'_>, source: &Locked<'_>, source_schema: &CStr) -> Result<Self> {
+        if Arc::ptr_eq(target.handle(), source.handle()) {
+            return Err(Error::new(
+                ffi::SQLITE_MISUSE,
+                "target cannot be the same connection instance",
+            ));
+        }
+        // SAFETY: two different open connections, both locked; errors are left on the target.
+        let raw = unsafe {
+            ffi::sqlite3_backup_init(
+                target.database(),
+                c"main".as_ptr(),
+                source.database(),
+                source_schema.as_ptr(),
+            )
+        };
+        let Some(raw) = NonNull::new(raw) else {
+            // SAFETY: open and locked.
+            let code = unsafe { ffi::sqlite3_errcode(target.database()) };
+            // SAFETY: open and locked.
+            return Err(unsafe { Error::of(target.database(), code) });
+        };
+        target.count_backups(1);
+        source.count_backups(1);
+        Ok(Self {
+            raw,
+            target: Arc::clone(target.handle()),
+            source: Arc::clone(source.handle()),
+        })
+    }
+
+    fn check_owners(&self, target: &Locked<'_>, source: &Locked<'_>) -> Result<()> {
+        if Arc::ptr_eq(&self.target, target.handle()) && Arc::ptr_eq(&self.source, source.handle())
+        {
+            return Ok(());
+        }
+        Err(Error::new(
+            ffi::SQLITE_MISUSE,
+            "the backup belongs to other connections",
+        ))
+    }
+
+    /// Copies up to `pages` pages; all that remain if negative.
+    pub fn step(
+        &mut self,
+        target: &Locked<'_>,
+        source: &Locked<'_>,
+        pages: i32,
+    ) -> Result<BackupStep> {
+        self.check_owners(target, source)?;
+        // SAFETY: in progress; both connections are open and locked.
+        match unsafe { ffi::sqlite3_backup_step(self.raw.as_ptr(), pages) } {
+            ffi::SQLITE_OK => Ok(BackupStep::More),
+            ffi::SQLITE_DONE => Ok(BackupStep::Done),
+            code if matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => {
+                Ok(BackupStep::Locked(code))
+            }
+            code => Err(Error::from_code(code)),
+        }
+    }
+
+    /// Pages that remain, and pages in all, as of the latest step.
+    pub fn progress(&self) -> (i32, i32) {
+        let raw = self.raw.as_ptr();
+        // SAFETY: in progress; these read two integers that only `step` changes.
+        unsafe {
+            (
+                ffi::sqlite3_backup_remaining(raw),
+                ffi::sqlite3_backup_pagecount(raw),
+            )
+        }
+    }
+
+    /// Ends the backup: committed if all pages are copied, otherwise rolled back.
+    pub fn finish(self, target: &Locked<'_>, source: &Locked<'_>) -> Result<()> {
+        self.check_owners(target, source)?;
+        // SAFETY: in progress, both connections open and locked; `self` is consumed.
+        let code: c_int = unsafe { ffi::sqlite3_backup_finish(self.raw.as_ptr()) };
+        target.count_backups(-1);
+        source.count_backups(-1);
+        if code == ffi::SQLITE_OK {
+            return Ok(());
+        }
+        // SAFETY: open and locked; the target carries the backup's errors.
+        Err(unsafe { Error::of(target.database(), code) })
+    }
+}

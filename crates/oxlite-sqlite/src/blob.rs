@@ -1,0 +1,120 @@
+//! Incremental access to one blob or text value (<https://sqlite.org/c3ref/blob_open.html>).
+//!
+//! Invariant: `Blob::raw` is open for as long as its connection is; every method takes that
+//! connection's guard.
+
+use std::ffi::{CStr, c_int};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use libsqlite3_sys as ffi;
+
+use crate::connection::{Handle, Locked};
+use crate::error::{Error, Result};
+
+/// An open blob. Its size never changes. Closed when dropped.
+pub struct Blob {
+    raw: NonNull<ffi::sqlite3_blob>,
+    handle: Arc<Handle>,
+    length: usize,
+}
+
+// SAFETY: a blob handle has no thread affinity, and every use of it holds the lock of its
+// connection.
+unsafe impl Send for Blob {}
+// SAFETY: as above; a shared reference allows nothing without that lock either.
+unsafe impl Sync for Blob {}
+
+impl Locked<'_> {
+    /// Opens the value in `column` of the row `rowid` of `table`.
+    pub fn open_blob(
+        &self,
+        schema: &CStr,
+        table: &CStr,
+        column: &CStr,
+        rowid: i64,
+        read_only: bool,
+    ) -> Result<Blob> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: open and locked; NUL-terminated names, a place for the handle.
+        let code = unsafe {
+            ffi::sqlite3_blob_open(
+                self.database(),
+                schema.as_ptr(),
+                table.as_ptr(),
+                column.as_ptr(),
+                rowid,
+                c_int::from(!read_only),
+                &raw mut raw,
+            )
+        };
+        self.check(code)?;
+        let raw = NonNull::new(raw).ok_or_else(|| Error::from_code(ffi::SQLITE_NOMEM))?;
+        self.adopt_blob(raw);
+        Ok(Blob {
+            raw,
+            handle: Arc::clone(self.handle()),
+            // SAFETY: just opened, under the lock of its connection.
+            length: usize::try_from(unsafe { ffi::sqlite3_blob_bytes(raw.as_ptr()) }).unwrap_or(0),
+        })
+    }
+}
+
+impl Blob {
+    /// The size in bytes.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn check_range(&self, locked: &Locked<'_>, offset: usize, length: usize) -> Result<()> {
+        if !Arc::ptr_eq(&self.handle, locked.handle()) {
+            return Err(Error::new(
+                ffi::SQLITE_MISUSE,
+                "the blob belongs to another connection",
+            ));
+        }
+        match offset.checked_add(length) {
+            Some(end) if end <= self.length => Ok(()),
+            _ => Err(Error::from_code(ffi::SQLITE_RANGE)),
+        }
+    }
+
+    /// Fills `buffer` from `offset`.
+    pub fn read(&self, locked: &Locked<'_>, offset: usize, buffer: &mut [u8]) -> Result<()> {
+        self.check_range(locked, offset, buffer.len())?;
+        // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int.
+        locked.check(unsafe {
+            ffi::sqlite3_blob_read(
+                self.raw.as_ptr(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len() as c_int,
+                offset as c_int,
+            )
+        })
+    }
+
+    /// Writes `bytes` at `offset`.
+    pub fn write(&self, locked: &Locked<'_>, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check_range(locked, offset, bytes.len())?;
+        // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int.
+        locked.check(unsafe {
+            ffi::sqlite3_blob_write(
+                self.raw.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len() as c_int,
+                offset as c_int,
+            )
+        })
+    }
+}
+
+impl Drop for Blob {
+    fn drop(&mut self) {
+        self.handle.close_blob(self.raw);
+    }
+}

@@ -1,0 +1,346 @@
+//! What SQLite calls back: one slot for each kind, and the trampolines between C and closures.
+//!
+//! Invariants:
+//! - SQLite is given the address of the `Callbacks` of its connection, which are boxed and live
+//!   until the connection is closed; they are used under its lock only, since SQLite calls back on
+//!   the thread that is calling it.
+//! - A trampoline takes a reference of its own to the closure before it calls it, so a callback may
+//!   replace or remove itself.
+//! - No panic unwinds into C: it counts as the answer that stops (see each setter).
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use libsqlite3_sys as ffi;
+
+use crate::connection::Locked;
+use crate::error::Result;
+
+type Slot<F> = RefCell<Option<Rc<F>>>;
+
+/// The closures of one connection.
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    busy: Slot<dyn Fn(u32) -> bool + Send>,
+    authorizer: Slot<dyn Fn(&Authorization<'_>) -> c_int + Send>,
+    progress: Slot<dyn Fn() -> bool + Send>,
+    trace: Slot<dyn Fn(Traced<'_>) + Send>,
+    update: Slot<dyn Fn(&RowChange<'_>) + Send>,
+    commit: Slot<dyn Fn() -> bool + Send>,
+    rollback: Slot<dyn Fn() + Send>,
+    wal: Slot<dyn Fn(&str, u32) -> c_int + Send>,
+}
+
+impl Callbacks {
+    /// Lets go of everything, when the connection has been closed.
+    pub(crate) fn clear(&self) {
+        // Taken first, dropped then: a destructor may be foreign code.
+        drop((
+            self.busy.take(),
+            self.authorizer.take(),
+            self.progress.take(),
+            self.trace.take(),
+        ));
+        drop((
+            self.update.take(),
+            self.commit.take(),
+            self.rollback.take(),
+            self.wal.take(),
+        ));
+    }
+}
+
+/// What an authorizer is asked (<https://sqlite.org/c3ref/set_authorizer.html>).
+pub struct Authorization<'a> {
+    /// The action code, for example `SQLITE_READ`.
+    pub action: i32,
+    /// The two arguments whose meaning depends on the action.
+    pub arguments: [Option<&'a CStr>; 2],
+    /// The schema, for example `main`.
+    pub database: Option<&'a CStr>,
+    /// The innermost trigger or view that is responsible.
+    pub source: Option<&'a CStr>,
+}
+
+/// A statement that begins to run.
+#[derive(Clone, Copy)]
+pub struct Traced<'a> {
+    /// Its text with the parameters filled in; `None` when that exceeds the length limit.
+    pub expanded: Option<&'a CStr>,
+    /// Its text as prepared; for a trigger a comment that names it.
+    pub sql: &'a CStr,
+}
+
+/// A row inserted, updated or deleted (<https://sqlite.org/c3ref/update_hook.html>).
+pub struct RowChange<'a> {
+    /// `SQLITE_INSERT`, `SQLITE_UPDATE` or `SQLITE_DELETE`.
+    pub operation: i32,
+    /// The schema.
+    pub database: &'a CStr,
+    /// The table.
+    pub table: &'a CStr,
+    /// The row.
+    pub rowid: i64,
+}
+
+/// Generates the pairs of pointers SQLite wants: the trampoline and its argument, or two NULLs.
+macro_rules! registration {
+    ($locked:expr, $is_set:expr, $trampoline:expr) => {
+        if $is_set {
+            (
+                Some($trampoline as _),
+                ptr::from_ref($locked.callbacks())
+                    .cast_mut()
+                    .cast::<c_void>(),
+            )
+        } else {
+            (None, ptr::null_mut())
+        }
+    };
+}
+
+impl Locked<'_> {
+    /// Waits for locks by SQLite's own table of sleeps, up to `timeout`
+    /// (<https://sqlite.org/c3ref/busy_timeout.html>); zero does not wait. Replaces a busy handler.
+    pub fn set_busy_timeout(&self, timeout: Duration) -> Result<()> {
+        let milliseconds = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
+        // SAFETY: open and locked by this guard.
+        self.check(unsafe { ffi::sqlite3_busy_timeout(self.database(), milliseconds) })?;
+        drop(self.callbacks().busy.take());
+        Ok(())
+    }
+
+    /// Waits for locks by asking `handler`, with the number of calls so far, whether to try again
+    /// (<https://sqlite.org/c3ref/busy_handler.html>). A panic in it counts as "no".
+    pub fn set_busy_handler(&self, handler: impl Fn(u32) -> bool + Send + 'static) -> Result<()> {
+        let (trampoline, argument) = registration!(self, true, call_busy);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        let code = unsafe { ffi::sqlite3_busy_handler(self.database(), trampoline, argument) };
+        self.check(code)?;
+        drop(self.callbacks().busy.replace(Some(Rc::new(handler))));
+        Ok(())
+    }
+
+    /// Asks `authorizer` about each action while a statement is prepared; `None` removes it. A
+    /// panic counts as `SQLITE_DENY`.
+    pub fn set_authorizer(
+        &self,
+        authorizer: Option<Box<dyn Fn(&Authorization<'_>) -> i32 + Send>>,
+    ) -> Result<()> {
+        let (trampoline, argument) = registration!(self, authorizer.is_some(), call_authorizer);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        let code = unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
+        self.check(code)?;
+        drop(
+            self.callbacks()
+                .authorizer
+                .replace(authorizer.map(Rc::from)),
+        );
+        Ok(())
+    }
+
+    /// Calls `handler` about every `operations` virtual machine instructions; `true` interrupts the
+    /// statement, and so does a panic. `None` removes it.
+    pub fn set_progress_handler(
+        &self,
+        operations: i32,
+        handler: Option<Box<dyn Fn() -> bool + Send>>,
+    ) {
+        let (trampoline, argument) = registration!(self, handler.is_some(), call_progress);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe {
+            ffi::sqlite3_progress_handler(self.database(), operations, trampoline, argument);
+        }
+        drop(self.callbacks().progress.replace(handler.map(Rc::from)));
+    }
+
+    /// Calls `trace` whenever a statement begins to run; `None` removes it.
+    pub fn set_trace(&self, trace: Option<Box<dyn Fn(Traced<'_>) + Send>>) -> Result<()> {
+        let (trampoline, argument) = registration!(self, trace.is_some(), call_trace);
+        let mask = if trace.is_some() {
+            ffi::SQLITE_TRACE_STMT as _
+        } else {
+            0
+        };
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        let code = unsafe { ffi::sqlite3_trace_v2(self.database(), mask, trampoline, argument) };
+        self.check(code)?;
+        drop(self.callbacks().trace.replace(trace.map(Rc::from)));
+        Ok(())
+    }
+
+    /// Calls `hook` for each row that a statement changes; `None` removes it.
+    pub fn set_update_hook(&self, hook: Option<Box<dyn Fn(&RowChange<'_>) + Send>>) {
+        let (trampoline, argument) = registration!(self, hook.is_some(), call_update);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_update_hook(self.database(), trampoline, argument) };
+        drop(self.callbacks().update.replace(hook.map(Rc::from)));
+    }
+
+    /// Asks `hook` before each commit; `true` turns it into a rollback, and so does a panic. `None`
+    /// removes it.
+    pub fn set_commit_hook(&self, hook: Option<Box<dyn Fn() -> bool + Send>>) {
+        let (trampoline, argument) = registration!(self, hook.is_some(), call_commit);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
+        drop(self.callbacks().commit.replace(hook.map(Rc::from)));
+    }
+
+    /// Calls `hook` after each rollback; `None` removes it.
+    pub fn set_rollback_hook(&self, hook: Option<Box<dyn Fn() + Send>>) {
+        let (trampoline, argument) = registration!(self, hook.is_some(), call_rollback);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_rollback_hook(self.database(), trampoline, argument) };
+        drop(self.callbacks().rollback.replace(hook.map(Rc::from)));
+    }
+
+    /// Calls `hook` after each commit in WAL mode with the schema and the pages in the WAL; its
+    /// result becomes the statement's, *although the transaction is committed*. It replaces
+    /// automatic checkpoints. `None` removes it, and leaves no automatic checkpoints either.
+    pub fn set_wal_hook(&self, hook: Option<Box<dyn Fn(&str, u32) -> i32 + Send>>) {
+        let (trampoline, argument) = registration!(self, hook.is_some(), call_wal);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_wal_hook(self.database(), trampoline, argument) };
+        drop(self.callbacks().wal.replace(hook.map(Rc::from)));
+    }
+}
+
+/// The closure in a slot, and its answer; `otherwise` if it is gone or panics.
+fn call<F: ?Sized, T>(slot: &Slot<F>, otherwise: T, call: impl FnOnce(&F) -> T) -> T {
+    let closure = slot.borrow().clone();
+    match closure {
+        Some(closure) => catch_unwind(AssertUnwindSafe(|| call(&closure))).unwrap_or(otherwise),
+        None => otherwise,
+    }
+}
+
+/// The callbacks behind the argument that SQLite hands back.
+///
+/// # Safety
+///
+/// `argument` comes from `registration!`, and its connection is open.
+unsafe fn callbacks<'a>(argument: *mut c_void) -> &'a Callbacks {
+    // SAFETY: see this function's contract.
+    unsafe { &*argument.cast::<Callbacks>() }
+}
+
+/// # Safety
+///
+/// `text` is NULL or NUL-terminated for as long as `'a`.
+unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: see this function's contract.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}
+
+unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
+    // SAFETY: registered with this argument.
+    let callbacks = unsafe { callbacks(argument) };
+    c_int::from(call(&callbacks.busy, false, |busy| {
+        busy(calls.unsigned_abs())
+    }))
+}
+
+unsafe extern "C" fn call_authorizer(
+    argument: *mut c_void,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
+    database: *const c_char,
+    source: *const c_char,
+) -> c_int {
+    // SAFETY: registered with this argument; the texts live for the length of this call.
+    let (callbacks, authorization) = unsafe {
+        let authorization = Authorization {
+            action,
+            arguments: [text(first), text(second)],
+            database: text(database),
+            source: text(source),
+        };
+        (callbacks(argument), authorization)
+    };
+    call(&callbacks.authorizer, ffi::SQLITE_DENY, |authorizer| {
+        authorizer(&authorization)
+    })
+}
+
+unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
+    // SAFETY: registered with this argument.
+    let callbacks = unsafe { callbacks(argument) };
+    c_int::from(call(&callbacks.progress, true, |progress| progress()))
+}
+
+unsafe extern "C" fn call_trace(
+    _event: std::ffi::c_uint,
+    argument: *mut c_void,
+    statement: *mut c_void,
+    sql: *mut c_void,
+) -> c_int {
+    // SAFETY: registered with this argument; for SQLITE_TRACE_STMT the two pointers are the
+    // statement and its text, both alive for the length of this call.
+    let (callbacks, sql) = unsafe { (callbacks(argument), text(sql.cast())) };
+    let Some(sql) = sql else { return 0 };
+    // SAFETY: a live statement of the connection that is calling; the result is ours to free.
+    let expanded = unsafe { ffi::sqlite3_expanded_sql(statement.cast()) };
+    // SAFETY: NULL, or NUL-terminated until it is freed below.
+    let traced = Traced {
+        expanded: unsafe { text(expanded) },
+        sql,
+    };
+    call(&callbacks.trace, (), |trace| trace(traced));
+    // SAFETY: allocated by SQLite for us, not used after this line; NULL is a no-op.
+    unsafe { ffi::sqlite3_free(expanded.cast()) };
+    0
+}
+
+unsafe extern "C" fn call_update(
+    argument: *mut c_void,
+    operation: c_int,
+    database: *const c_char,
+    table: *const c_char,
+    rowid: ffi::sqlite3_int64,
+) {
+    // SAFETY: registered with this argument; the texts live for the length of this call.
+    let (callbacks, database, table) =
+        unsafe { (callbacks(argument), text(database), text(table)) };
+    if let (Some(database), Some(table)) = (database, table) {
+        let change = RowChange {
+            operation,
+            database,
+            table,
+            rowid,
+        };
+        call(&callbacks.update, (), |update| update(&change));
+    }
+}
+
+unsafe extern "C" fn call_commit(argument: *mut c_void) -> c_int {
+    // SAFETY: registered with this argument.
+    let callbacks = unsafe { callbacks(argument) };
+    c_int::from(call(&callbacks.commit, true, |commit| commit()))
+}
+
+unsafe extern "C" fn call_rollback(argument: *mut c_void) {
+    // SAFETY: registered with this argument.
+    let callbacks = unsafe { callbacks(argument) };
+    call(&callbacks.rollback, (), |rollback| rollback());
+}
+
+unsafe extern "C" fn call_wal(
+    argument: *mut c_void,
+    _database: *mut ffi::sqlite3,
+    schema: *const c_char,
+    pages: c_int,
+) -> c_int {
+    // SAFETY: registered with this argument; the text lives for the length of this call.
+    let (callbacks, schema) = unsafe { (callbacks(argument), text(schema)) };
+    let schema = schema
+        .and_then(|schema| schema.to_str().ok())
+        .unwrap_or_default();
+    call(&callbacks.wal, ffi::SQLITE_OK, |wal| {
+        wal(schema, pages.unsigned_abs())
+    })
+}
