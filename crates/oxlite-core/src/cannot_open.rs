@@ -23,6 +23,32 @@ pub(crate) fn reason(name: &CStr, uri: bool) -> String {
     }
 }
 
+/// Why a database could be opened and yet not be written; empty if no reason can be seen.
+pub(crate) fn reason_for_writing(name: &CStr, uri: bool) -> String {
+    let Some(path) = path_of(name, uri) else {
+        return String::new();
+    };
+    let shown = path.display();
+    if !may(&path, Wish::Write) {
+        return format!(": no permission to write '{shown}'");
+    }
+    match path.parent() {
+        // WAL and rollback journals are files beside the database.
+        Some(parent) if !parent.as_os_str().is_empty() && !may(parent, Wish::CreateIn) => {
+            format!(": no permission to create files in '{}'", parent.display())
+        }
+        _ => format!(": '{shown}'"),
+    }
+}
+
+/// The database's name as users know it: the path, where there is one.
+pub(crate) fn shown(name: &CStr, uri: bool) -> String {
+    path_of(name, uri).map_or_else(
+        || name.to_string_lossy().into_owned(),
+        |path| path.display().to_string(),
+    )
+}
+
 fn reason_of_parent(path: &Path) -> String {
     let shown = path.display();
     let parent = match path.parent() {
@@ -37,7 +63,7 @@ fn reason_of_parent(path: &Path) -> String {
         Ok(metadata) if !metadata.is_dir() => {
             format!(": '{}' is not a directory", parent.display())
         }
-        Ok(_) if !may(parent, Wish::Write) => format!(
+        Ok(_) if !may(parent, Wish::CreateIn) => format!(
             ": '{shown}' does not exist and there is no permission to create it in '{}'",
             parent.display()
         ),
@@ -48,6 +74,7 @@ fn reason_of_parent(path: &Path) -> String {
 enum Wish {
     Read,
     Write,
+    CreateIn,
 }
 
 #[cfg(unix)]
@@ -55,7 +82,8 @@ fn may(path: &Path, wish: Wish) -> bool {
     use rustix::fs::{Access, access};
     let mode = match wish {
         Wish::Read => Access::READ_OK,
-        Wish::Write => Access::WRITE_OK | Access::EXEC_OK,
+        Wish::Write => Access::WRITE_OK,
+        Wish::CreateIn => Access::WRITE_OK | Access::EXEC_OK,
     };
     access(path, mode).is_ok()
 }
@@ -64,7 +92,9 @@ fn may(path: &Path, wish: Wish) -> bool {
 fn may(path: &Path, wish: Wish) -> bool {
     match wish {
         Wish::Read => true,
-        Wish::Write => fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly()),
+        Wish::Write | Wish::CreateIn => {
+            fs::metadata(path).is_ok_and(|metadata| !metadata.permissions().readonly())
+        }
     }
 }
 
@@ -78,7 +108,9 @@ fn path_of(name: &CStr, uri: bool) -> Option<std::path::PathBuf> {
     let mut text = name.to_str().ok()?;
     if uri && let Some(rest) = text.strip_prefix("file:") {
         text = rest.split(['?', '#']).next()?;
-        if text.contains('%') || text.starts_with("//") {
+        text = text.strip_prefix("//localhost").unwrap_or(text);
+        text = text.strip_prefix("//").unwrap_or(text);
+        if text.contains('%') {
             return None;
         }
     }
@@ -100,6 +132,7 @@ mod tests {
             path(c"file:app.db?mode=ro", false),
             Some("file:app.db?mode=ro".into())
         );
+        assert_eq!(path(c"file:///a/b.db", true), Some("/a/b.db".into()));
         assert_eq!(path(c"file:a%20b.db", true), None);
     }
 

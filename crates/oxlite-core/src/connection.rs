@@ -4,14 +4,15 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use oxlite_sqlite::{InterruptHandle, Locked, OpenFlags, Step, codes};
+use oxlite_sqlite::{InterruptHandle, LockError, Locked, OpenFlags, Step, codes};
 use parking_lot::Mutex;
 
 use crate::busy::BusyPolicy;
 use crate::cannot_open;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
-use crate::profile::{Profile, Setting, apply};
+use crate::profile::{JournalConversion, Profile, Setting, apply};
+use crate::sql;
 use crate::statement_cache::{CachedStatement, StatementCache};
 
 /// An open database connection.
@@ -25,7 +26,7 @@ pub struct Connection {
     busy: BusyPolicy,
     timeout: Duration,
     settings: Vec<Setting>,
-    converted_from: Option<String>,
+    converted: Option<JournalConversion>,
 }
 
 impl Connection {
@@ -39,15 +40,14 @@ impl Connection {
         };
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
-        let applied = match raw.lock() {
-            Some(locked) => {
-                options.busy.install(&locked, options.timeout)?;
-                apply(&locked, options).map_err(|error| match error {
-                    Error::Sqlite(error) => Error::Sqlite(explain(error)),
-                    other => other,
-                })?
-            }
-            None => return Err(closed()),
+        let applied = {
+            // Nobody else knows the connection yet, so it is open and free.
+            let locked = raw.lock().map_err(|_| closed())?;
+            options.busy.install(&locked, options.timeout)?;
+            apply(&locked, options).map_err(|error| match error {
+                Error::Sqlite(error) => Error::Sqlite(explain(error)),
+                other => other,
+            })?
         };
         Ok(Self {
             raw,
@@ -56,7 +56,7 @@ impl Connection {
             busy: options.busy,
             timeout: options.timeout,
             settings: applied.settings,
-            converted_from: applied.converted_from,
+            converted: applied.converted,
         })
     }
 
@@ -80,22 +80,18 @@ impl Connection {
         &self.settings
     }
 
-    /// The journal mode that the existing file had before opening turned it, persistently, to WAL.
-    pub fn converted_from(&self) -> Option<&str> {
-        self.converted_from.as_deref()
+    /// How opening has changed the journal mode of an existing file, persistently; if it has.
+    pub fn converted(&self) -> Option<&JournalConversion> {
+        self.converted.as_ref()
     }
 
-    /// Locks the connection; `None` once it is closed.
-    pub fn lock(&self) -> Option<Locked<'_>> {
+    /// Locks the connection, waiting while another thread holds it.
+    pub fn lock(&self) -> Result<Locked<'_>, LockError> {
         self.raw.lock()
     }
 
-    /// Locks the connection unless another thread holds it.
-    #[expect(
-        clippy::result_unit_err,
-        reason = "there is one way to fail, and it is the name"
-    )]
-    pub fn try_lock(&self) -> Result<Option<Locked<'_>>, ()> {
+    /// Locks the connection; `None` when another thread holds it.
+    pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
         self.raw.try_lock()
     }
 
@@ -110,37 +106,32 @@ impl Connection {
         self.statements.lock().take(sql)
     }
 
-    /// The statement for `sql`, kept or prepared; `None` if it holds only space and comments.
+    /// The statement for `text`, kept or prepared; `None` if it holds only space and comments.
     ///
     /// Preparing may read the schema, hence wait for a lock.
-    pub fn statement(&self, locked: &Locked<'_>, sql: &str) -> Result<Option<CachedStatement>> {
-        if let Some(kept) = self.kept_statement(sql) {
+    pub fn statement(&self, locked: &Locked<'_>, text: &str) -> Result<Option<CachedStatement>> {
+        if let Some(kept) = self.kept_statement(text) {
             return Ok(Some(kept));
         }
         let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
-        if longest.is_some_and(|longest| sql.len() > longest.unsigned_abs() as usize) {
+        if longest.is_some_and(|longest| text.len() > longest.unsigned_abs() as usize) {
             return Err(Error::Data("query string is too large".into()));
         }
-        if sql.contains('\0') {
+        if text.contains('\0') {
             return Err(Error::Programming(
                 "the query contains a null character".into(),
             ));
         }
-        let prepared = locked.prepare(sql, true)?;
+        let prepared = locked.prepare(text, true)?;
         let Some(statement) = prepared.statement else {
             return Ok(None);
         };
-        // Preparing the tail is the one exact way to tell a second statement from a comment; a
-        // second statement with an error in it is a second statement all the same.
-        let tail = &sql[prepared.tail_offset..];
-        if !tail.is_empty()
-            && !matches!(locked.prepare(tail, false), Ok(second) if second.statement.is_none())
-        {
+        if !sql::is_blank(&text[prepared.tail_offset..]) {
             return Err(Error::Programming(
                 "You can only execute one statement at a time.".into(),
             ));
         }
-        Ok(Some(CachedStatement::new(statement, sql)))
+        Ok(Some(CachedStatement::new(statement, text)))
     }
 
     /// Gives a statement back, reset, for the next time.
@@ -176,7 +167,10 @@ fn closed() -> Error {
 fn explain(error: oxlite_sqlite::Error, name: &CStr, uri: bool) -> oxlite_sqlite::Error {
     match error.primary_code() {
         codes::SQLITE_CANTOPEN => error.with_context(&cannot_open::reason(name, uri)),
-        codes::SQLITE_NOTADB => error.with_context(&format!(": '{}'", name.to_string_lossy())),
+        codes::SQLITE_READONLY => error.with_context(&cannot_open::reason_for_writing(name, uri)),
+        codes::SQLITE_NOTADB | codes::SQLITE_CORRUPT => {
+            error.with_context(&format!(": '{}'", cannot_open::shown(name, uri)))
+        }
         _ => error,
     }
 }

@@ -40,13 +40,13 @@ mod statement_cache;
 mod transaction;
 mod uri;
 
-pub use oxlite_sqlite::{Locked, Step, ValueRef};
+pub use oxlite_sqlite::{LockError, Locked, Step, ValueRef};
 
 pub use busy::BusyPolicy;
 pub use connection::Connection;
 pub use error::{Error, Result};
 pub use options::{JournalChoice, OpenOptions};
 pub use pragma::PragmaValue;
-pub use profile::{PROFILES, Profile, Setting};
+pub use profile::{JournalConversion, PROFILES, Profile, Setting};
 pub use statement_cache::CachedStatement;
 pub use transaction::IsolationLevel;

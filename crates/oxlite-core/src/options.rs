@@ -30,7 +30,6 @@ pub struct OpenOptions {
     pub(crate) busy: BusyPolicy,
     pub(crate) timeout: Duration,
     pub(crate) cached_statements: usize,
-    allow_no_locking: bool,
 }
 
 impl OpenOptions {
@@ -47,7 +46,6 @@ impl OpenOptions {
             busy: profile.busy,
             timeout: Duration::from_secs(5),
             cached_statements: 128,
-            allow_no_locking: false,
         })
     }
 
@@ -55,13 +53,8 @@ impl OpenOptions {
     /// that switch locking off, unless `allow_no_locking`.
     pub fn with_uri(mut self, uri: bool, allow_no_locking: bool) -> Result<Self> {
         self.uri = uri;
-        self.allow_no_locking = allow_no_locking;
-        if uri
-            && self.profile.is_strict
-            && !allow_no_locking
-            && let Ok(name) = self.name.to_str()
-            && name.starts_with("file:")
-        {
+        let name = self.name.as_bytes();
+        if uri && self.profile.is_strict && !allow_no_locking && name.starts_with(b"file:") {
             refuse_disabled_locking(name)?;
         }
         Ok(self)

@@ -47,6 +47,11 @@ enum Domain {
         min: i64,
         max: i64,
     },
+    /// A power of two within bounds.
+    PowerOfTwo {
+        min: i64,
+        max: i64,
+    },
     /// Words, each with the text SQLite reports for it.
     Words(&'static [(&'static str, &'static str)]),
 }
@@ -116,7 +121,7 @@ static PRAGMAS: &[Pragma] = &[
     pragma("locking_mode", Domain::Words(&[("NORMAL", "normal"), ("EXCLUSIVE", "exclusive")]), Needs::File, COMPILED_LIMIT),
     pragma("max_page_count", Domain::Integer { min: 1, max: u32::MAX as i64 - 1 }, Needs::Nothing, "the database already has more pages"),
     pragma("mmap_size", SIZES, Needs::File, COMPILED_LIMIT),
-    pragma("page_size", Domain::Integer { min: 512, max: 65536 }, Needs::WritableFile, NEW_FILES_ONLY),
+    pragma("page_size", Domain::PowerOfTwo { min: 512, max: 65536 }, Needs::WritableFile, NEW_FILES_ONLY),
     pragma("query_only", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
     pragma("read_uncommitted", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
     pragma("recursive_triggers", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
@@ -176,7 +181,20 @@ impl Pragma {
                     Err(wrong(&format!("a whole number from {min} to {max}")))
                 }
             }
-            (Domain::Integer { .. }, _) => Err(ill_typed("a whole number")),
+            (Domain::PowerOfTwo { min, max }, PragmaValue::Integer(value)) => {
+                if (min..=max).contains(&value) && value & (value - 1) == 0 {
+                    let text = value.to_string();
+                    Ok(Checked {
+                        sql: text.clone(),
+                        expected: text,
+                    })
+                } else {
+                    Err(wrong(&format!("a power of two from {min} to {max}")))
+                }
+            }
+            (Domain::Integer { .. } | Domain::PowerOfTwo { .. }, _) => {
+                Err(ill_typed("a whole number"))
+            }
             (Domain::Words(words), value) => {
                 let by_word = |word: &str| {
                     words
@@ -276,6 +294,7 @@ mod tests {
         assert!(refused("foreign_keys", PragmaValue::Integer(2)).contains("ON or OFF"));
         assert!(refused("mmap_size", text("128MB")).contains("whole number"));
         assert!(refused("page_size", PragmaValue::Integer(100)).contains("512"));
+        assert!(refused("page_size", PragmaValue::Integer(1000)).contains("power of two"));
         assert!(refused("busy_timeout", PragmaValue::Integer(1)).contains("timeout"));
         assert!(refused("journal_mode", text("wal; DROP TABLE t")).contains("WAL"));
     }

@@ -147,8 +147,16 @@ fn planned(name: &str, value: &PragmaValue, is_explicit: bool) -> Result<Planned
 /// What applying a profile came to.
 pub(crate) struct Applied {
     pub(crate) settings: Vec<Setting>,
-    /// The journal mode that an existing, non-empty database had before it became WAL.
-    pub(crate) converted_from: Option<String>,
+    pub(crate) converted: Option<JournalConversion>,
+}
+
+/// A journal mode that opening has changed for good, in a file that others may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalConversion {
+    /// The mode before, upper case.
+    pub before: String,
+    /// The mode since then, upper case.
+    pub after: String,
 }
 
 /// Applies the plan and reads every pragma back.
@@ -164,10 +172,10 @@ pub(crate) fn apply(locked: &Locked<'_>, options: &OpenOptions) -> Result<Applie
     }
     let mut applied = Applied {
         settings: Vec::with_capacity(options.settings.len()),
-        converted_from: None,
+        converted: None,
     };
     for planned in &options.settings {
-        let setting = apply_one(locked, planned, options, &mut applied.converted_from)?;
+        let setting = apply_one(locked, planned, options, &mut applied.converted)?;
         applied.settings.push(setting);
     }
     Ok(applied)
@@ -177,7 +185,7 @@ fn apply_one(
     locked: &Locked<'_>,
     planned: &PlannedSetting,
     options: &OpenOptions,
-    converted_from: &mut Option<String>,
+    converted: &mut Option<JournalConversion>,
 ) -> Result<Setting> {
     let pragma = planned.pragma;
     let setting = |effective: &str, skipped| Setting {
@@ -187,6 +195,8 @@ fn apply_one(
         skipped,
     };
     if pragma.name == "journal_mode" {
+        // In this order: a file that another process is just creating has no pages yet.
+        let had_content = read(locked, "page_count")? != "0";
         let before = read(locked, pragma.name)?;
         if before == planned.value.expected {
             return Ok(setting(&before, None));
@@ -197,10 +207,13 @@ fn apply_one(
         if let Some(reason) = inapplicable(locked, pragma) {
             return Ok(setting(&before, Some(reason)));
         }
-        let had_content = read(locked, "page_count")? != "0";
-        set_journal_mode(locked, &planned.value.sql, options.timeout)?;
-        if had_content && planned.value.expected == "wal" {
-            *converted_from = Some(before);
+        set_journal_mode(locked, &planned.value.sql, options)?;
+        // Of all journal modes only WAL, and the end of it, is stored in the file.
+        if had_content && (before == "wal" || planned.value.expected == "wal") {
+            *converted = Some(JournalConversion {
+                before: before.to_ascii_uppercase(),
+                after: planned.value.sql.clone(),
+            });
         }
     } else {
         locked.execute_batch(&format!("PRAGMA {} = {}", pragma.name, planned.value.sql))?;
@@ -235,9 +248,13 @@ fn inapplicable(locked: &Locked<'_>, pragma: &Pragma) -> Option<&'static str> {
     }
 }
 
-/// Changes the journal mode, waiting up to `timeout`: SQLite does not ask the busy handler for the
+/// Changes the journal mode, waiting as the busy policy allows: SQLite does not ask the busy handler for the
 /// exclusive lock that this needs, so many processes that open a new file at once would fail.
-fn set_journal_mode(locked: &Locked<'_>, mode: &str, timeout: Duration) -> Result<()> {
+fn set_journal_mode(locked: &Locked<'_>, mode: &str, options: &OpenOptions) -> Result<()> {
+    let timeout = match options.busy {
+        BusyPolicy::None => Duration::ZERO,
+        BusyPolicy::Backoff | BusyPolicy::Fair => options.timeout,
+    };
     let begun = Instant::now();
     let sql = format!("PRAGMA journal_mode = {mode}");
     loop {

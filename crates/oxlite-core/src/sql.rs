@@ -1,7 +1,7 @@
 //! The little of SQL that one must know without parsing it: the first keyword of a statement.
 
-/// The first keyword, after space and comments; empty if there is none.
-fn first_keyword(sql: &str) -> &str {
+/// The text after leading space and comments.
+fn without_leading_space(sql: &str) -> &str {
     let mut rest = sql;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
@@ -10,13 +10,29 @@ fn first_keyword(sql: &str) -> &str {
         } else if let Some(comment) = rest.strip_prefix("/*") {
             rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
         } else {
-            break;
+            return rest;
         }
     }
+}
+
+/// The first keyword, after space and comments; empty if there is none.
+fn first_keyword(sql: &str) -> &str {
+    let rest = without_leading_space(sql);
     let end = rest
         .find(|c: char| !c.is_ascii_alphabetic())
         .unwrap_or(rest.len());
     &rest[..end]
+}
+
+/// Whether there is nothing to execute: only space, comments and semicolons.
+///
+/// Decided by reading, never by preparing: SQLite carries some pragmas out while it prepares them.
+pub(crate) fn is_blank(sql: &str) -> bool {
+    let mut rest = without_leading_space(sql);
+    while let Some(tail) = rest.strip_prefix(';') {
+        rest = without_leading_space(tail);
+    }
+    rest.is_empty()
 }
 
 /// Whether the statement is INSERT, UPDATE, DELETE or REPLACE: the ones before which the standard
@@ -43,5 +59,15 @@ mod tests {
             "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x"
         ));
         assert!(!is_data_modification("inserted"));
+    }
+
+    #[test]
+    fn blank_is_what_executes_nothing() {
+        for blank in ["", " ; ;\n", "-- a\n;/* b */ ; -- c", "/* open", "\x0c"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for something in ["x", "; -- a\n PRAGMA b", "/* a */ SELECT", "-", "/"] {
+            assert!(!is_blank(something), "{something:?}");
+        }
     }
 }

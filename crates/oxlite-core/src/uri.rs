@@ -1,48 +1,61 @@
 //! URI parameters that switch locking off (<https://sqlite.org/uri.html>).
 //!
-//! `nolock`, `immutable` and the lock-free VFSes make a database corruptible by a second user of
-//! it. They are legitimate for a file on read-only media, so they are refused, not impossible:
-//! whoever means them says so.
+//! `nolock`, `immutable` and the VFSes that lock otherwise or not at all make a database corruptible
+//! by a second user of it. They are legitimate for a file on read-only media, so they are refused,
+//! not impossible: whoever means them says so.
+//!
+//! The reading is SQLite's, on bytes: a fragment ends the URI, `%HH` is decoded, a decoded NUL ends
+//! a key or a value. In doubt a parameter is refused: what is not clearly harmless is not accepted.
+//! `ATTACH` inside a connection opened with `uri=True` is not looked at.
 
 use crate::error::{Error, Result};
 
-/// Refuses a `file:` URI with a parameter that disables locking.
-pub(crate) fn refuse_disabled_locking(uri: &str) -> Result<()> {
-    let Some((_, query)) = uri.split_once('?') else {
-        return Ok(());
-    };
-    let query = query.split('#').next().unwrap_or_default();
-    for pair in query.split('&') {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+/// Refuses a `file:` URI with a parameter that disables or replaces locking.
+pub(crate) fn refuse_disabled_locking(uri: &[u8]) -> Result<()> {
+    let uri = before(uri, b'#');
+    let path = before(uri, b'?');
+    let query = uri.get(path.len() + 1..).unwrap_or_default();
+    for pair in query.split(|byte| *byte == b'&') {
+        let key = before(pair, b'=');
+        let value = pair.get(key.len() + 1..).unwrap_or_default();
         let (key, value) = (decode(key), decode(value));
-        let disables = match key.as_str() {
-            "nolock" | "immutable" => is_true(&value),
-            "vfs" => matches!(value.as_str(), "unix-none" | "win32-none"),
-            _ => false,
+        let is_harmless = match key.as_slice() {
+            b"nolock" | b"immutable" => is_false(&value),
+            b"vfs" => matches!(
+                value.as_slice(),
+                b"" | b"unix" | b"unix-excl" | b"win32" | b"memdb"
+            ),
+            _ => true,
         };
-        if disables {
+        if !is_harmless {
             return Err(Error::Value(format!(
-                "the URI parameter '{key}={value}' switches file locking off, which corrupts a \
-                 database that anybody else uses; pass allow_no_locking=True if that is meant"
+                "the URI parameter '{}={}' switches file locking off or replaces it, which corrupts \
+                 a database that anybody else uses; pass allow_no_locking=True if that is meant",
+                String::from_utf8_lossy(&key),
+                String::from_utf8_lossy(&value),
             )));
         }
     }
     Ok(())
 }
 
-/// SQLite's reading of a boolean URI parameter: `yes`, `true`, `on` or a number other than 0.
-fn is_true(value: &str) -> bool {
-    matches!(value.to_ascii_lowercase().as_str(), "yes" | "true" | "on")
-        || value
-            .bytes()
-            .take_while(u8::is_ascii_digit)
-            .any(|digit| digit != b'0')
+/// The bytes before the first `mark`, or all.
+fn before(bytes: &[u8], mark: u8) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == mark);
+    &bytes[..end.unwrap_or(bytes.len())]
 }
 
-/// Undoes `%HH` escapes; what is no valid escape stays as it is.
-fn decode(text: &str) -> String {
+/// The values that SQLite surely reads as false.
+fn is_false(value: &[u8]) -> bool {
+    [&b"0"[..], b"no", b"false", b"off"]
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Undoes `%HH` escapes and cuts at a NUL; what is no valid escape stays as it is.
+fn decode(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+    let mut rest = text;
     while let [first, tail @ ..] = rest {
         rest = tail;
         if *first == b'%'
@@ -56,7 +69,8 @@ fn decode(text: &str) -> String {
             bytes.push(*first);
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes.truncate(before(&bytes, 0).len());
+    bytes
 }
 
 #[cfg(test)]
@@ -64,25 +78,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_parameters_that_disable_locking_are_refused() {
+    fn only_parameters_that_touch_locking_are_refused() {
         for harmless in [
-            "file:a.db",
-            "file:a.db?mode=ro&cache=shared",
-            "file:a.db?nolock=0",
-            "file:a.db?immutable=off",
-            "file:a.db?vfs=unix",
-            "file:a.db?mode=ro#?nolock=1",
+            &b"file:a.db"[..],
+            b"file:a.db?mode=ro&cache=shared",
+            b"file:a.db?nolock=0",
+            b"file:a.db?immutable=off",
+            b"file:a.db?vfs=unix",
+            b"file:a.db?mode=ro#?nolock=1",
+            b"file:a#b?nolock=1",
         ] {
-            assert_eq!(refuse_disabled_locking(harmless), Ok(()), "{harmless}");
+            assert_eq!(refuse_disabled_locking(harmless), Ok(()), "{harmless:?}");
         }
         for harmful in [
-            "file:a.db?nolock=1",
-            "file:a.db?mode=ro&immutable=yes",
-            "file:a.db?%6eolock=1",
-            "file:a.db?nolock=007",
-            "file:a.db?vfs=unix-none",
+            &b"file:a.db?nolock=1"[..],
+            b"file:a.db?mode=ro&immutable=yes",
+            b"file:a.db?%6eolock=1",
+            b"file:a.db?nolock=007",
+            b"file:a.db?nolock=0x1",
+            b"file:a.db?nolock%00z=1",
+            b"file:a.db?immutable%00q=yes",
+            b"file:a.db?nolock",
+            b"file:\xff.db?nolock=1",
+            b"file:a.db?vfs=unix-none",
+            b"file:a.db?vfs=unix-none%00q",
+            b"file:a.db?vfs=unix-dotfile",
+            b"file:a.db?a?nolock=1&nolock=1",
         ] {
-            assert!(refuse_disabled_locking(harmful).is_err(), "{harmful}");
+            assert!(refuse_disabled_locking(harmful).is_err(), "{harmful:?}");
         }
     }
 }

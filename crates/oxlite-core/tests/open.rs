@@ -76,16 +76,20 @@ fn an_existing_file_is_turned_to_wal_once_and_kept_on_request() {
 
     let keep = options(&name, "web").with_journal("keep").expect("valid");
     let kept = Connection::open(&keep).expect("opens");
-    assert_eq!(kept.converted_from(), None);
+    assert_eq!(kept.converted(), None);
     assert_eq!(kept.settings()[0].effective, "DELETE");
     drop(kept);
 
     let converted = Connection::open(&options(&name, "web")).expect("opens");
-    assert_eq!(converted.converted_from(), Some("delete"));
+    let conversion = converted.converted().expect("it was not WAL");
+    assert_eq!(
+        (conversion.before.as_str(), conversion.after.as_str()),
+        ("DELETE", "WAL")
+    );
     let again = Connection::open(&options(&name, "web")).expect("opens");
-    assert_eq!(again.converted_from(), None);
+    assert_eq!(again.converted(), None);
     let new = Connection::open(&options(&folder.file("new.db"), "web")).expect("opens");
-    assert_eq!(new.converted_from(), None);
+    assert_eq!(new.converted(), None);
 }
 
 #[test]

@@ -6,9 +6,10 @@
 //!   the thread that is calling it.
 //! - A trampoline takes a reference of its own to the closure before it calls it, so a callback may
 //!   replace or remove itself.
+//! - While a callback runs that SQLite forbids to use its connection, locking the connection fails.
 //! - No panic unwinds into C: it counts as the answer that stops (see each setter).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -20,19 +21,39 @@ use libsqlite3_sys as ffi;
 use crate::connection::Locked;
 use crate::error::Result;
 
+/// Told how often it has been asked for one lock; `true` means: try again.
+type BusyHandler = dyn Fn(u32) -> bool + Send;
+/// Answers `SQLITE_OK`, `SQLITE_DENY` or `SQLITE_IGNORE`.
+pub type Authorizer = dyn Fn(&Authorization<'_>) -> i32 + Send;
+/// `true` interrupts the statement.
+pub type ProgressHandler = dyn Fn() -> bool + Send;
+/// Told of each statement that begins.
+pub type Tracer = dyn Fn(Traced<'_>) + Send;
+/// Told of each row that changes.
+pub type UpdateHook = dyn Fn(&RowChange<'_>) + Send;
+/// Told of each rollback.
+pub type RollbackHook = dyn Fn() + Send;
+/// Told the schema and the pages in its WAL; answers a result code.
+pub type WalHook = dyn Fn(&str, u32) -> i32 + Send;
+/// `true` turns the commit into a rollback.
+pub type CommitHook = dyn Fn() -> bool + Send;
+
 type Slot<F> = RefCell<Option<Rc<F>>>;
 
 /// The closures of one connection.
 #[derive(Default)]
 pub(crate) struct Callbacks {
-    busy: Slot<dyn Fn(u32) -> bool + Send>,
-    authorizer: Slot<dyn Fn(&Authorization<'_>) -> c_int + Send>,
-    progress: Slot<dyn Fn() -> bool + Send>,
-    trace: Slot<dyn Fn(Traced<'_>) + Send>,
-    update: Slot<dyn Fn(&RowChange<'_>) + Send>,
-    commit: Slot<dyn Fn() -> bool + Send>,
-    rollback: Slot<dyn Fn() + Send>,
-    wal: Slot<dyn Fn(&str, u32) -> c_int + Send>,
+    busy: Slot<BusyHandler>,
+    authorizer: Slot<Authorizer>,
+    progress: Slot<ProgressHandler>,
+    trace: Slot<Tracer>,
+    update: Slot<UpdateHook>,
+    commit: Slot<CommitHook>,
+    rollback: Slot<RollbackHook>,
+    wal: Slot<WalHook>,
+    /// Whether one of these is running that must not use its connection: all but `wal`, which may
+    /// run a checkpoint.
+    pub(crate) is_running: Cell<bool>,
 }
 
 impl Callbacks {
@@ -127,10 +148,7 @@ impl Locked<'_> {
 
     /// Asks `authorizer` about each action while a statement is prepared; `None` removes it. A
     /// panic counts as `SQLITE_DENY`.
-    pub fn set_authorizer(
-        &self,
-        authorizer: Option<Box<dyn Fn(&Authorization<'_>) -> i32 + Send>>,
-    ) -> Result<()> {
+    pub fn set_authorizer(&self, authorizer: Option<Box<Authorizer>>) -> Result<()> {
         let (trampoline, argument) = registration!(self, authorizer.is_some(), call_authorizer);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         let code = unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
@@ -145,11 +163,7 @@ impl Locked<'_> {
 
     /// Calls `handler` about every `operations` virtual machine instructions; `true` interrupts the
     /// statement, and so does a panic. `None` removes it.
-    pub fn set_progress_handler(
-        &self,
-        operations: i32,
-        handler: Option<Box<dyn Fn() -> bool + Send>>,
-    ) {
+    pub fn set_progress_handler(&self, operations: i32, handler: Option<Box<ProgressHandler>>) {
         let (trampoline, argument) = registration!(self, handler.is_some(), call_progress);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe {
@@ -159,7 +173,7 @@ impl Locked<'_> {
     }
 
     /// Calls `trace` whenever a statement begins to run; `None` removes it.
-    pub fn set_trace(&self, trace: Option<Box<dyn Fn(Traced<'_>) + Send>>) -> Result<()> {
+    pub fn set_trace(&self, trace: Option<Box<Tracer>>) -> Result<()> {
         let (trampoline, argument) = registration!(self, trace.is_some(), call_trace);
         let mask = if trace.is_some() {
             ffi::SQLITE_TRACE_STMT as _
@@ -174,7 +188,7 @@ impl Locked<'_> {
     }
 
     /// Calls `hook` for each row that a statement changes; `None` removes it.
-    pub fn set_update_hook(&self, hook: Option<Box<dyn Fn(&RowChange<'_>) + Send>>) {
+    pub fn set_update_hook(&self, hook: Option<Box<UpdateHook>>) {
         let (trampoline, argument) = registration!(self, hook.is_some(), call_update);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_update_hook(self.database(), trampoline, argument) };
@@ -183,7 +197,7 @@ impl Locked<'_> {
 
     /// Asks `hook` before each commit; `true` turns it into a rollback, and so does a panic. `None`
     /// removes it.
-    pub fn set_commit_hook(&self, hook: Option<Box<dyn Fn() -> bool + Send>>) {
+    pub fn set_commit_hook(&self, hook: Option<Box<CommitHook>>) {
         let (trampoline, argument) = registration!(self, hook.is_some(), call_commit);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
@@ -191,7 +205,7 @@ impl Locked<'_> {
     }
 
     /// Calls `hook` after each rollback; `None` removes it.
-    pub fn set_rollback_hook(&self, hook: Option<Box<dyn Fn() + Send>>) {
+    pub fn set_rollback_hook(&self, hook: Option<Box<RollbackHook>>) {
         let (trampoline, argument) = registration!(self, hook.is_some(), call_rollback);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_rollback_hook(self.database(), trampoline, argument) };
@@ -201,7 +215,7 @@ impl Locked<'_> {
     /// Calls `hook` after each commit in WAL mode with the schema and the pages in the WAL; its
     /// result becomes the statement's, *although the transaction is committed*. It replaces
     /// automatic checkpoints. `None` removes it, and leaves no automatic checkpoints either.
-    pub fn set_wal_hook(&self, hook: Option<Box<dyn Fn(&str, u32) -> i32 + Send>>) {
+    pub fn set_wal_hook(&self, hook: Option<Box<WalHook>>) {
         let (trampoline, argument) = registration!(self, hook.is_some(), call_wal);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_wal_hook(self.database(), trampoline, argument) };
@@ -209,13 +223,22 @@ impl Locked<'_> {
     }
 }
 
-/// The closure in a slot, and its answer; `otherwise` if it is gone or panics.
-fn call<F: ?Sized, T>(slot: &Slot<F>, otherwise: T, call: impl FnOnce(&F) -> T) -> T {
+/// The closure in a slot, and its answer; `otherwise` if it is gone or panics. Meanwhile the
+/// connection cannot be locked.
+fn call<F: ?Sized, T>(
+    callbacks: &Callbacks,
+    slot: &Slot<F>,
+    otherwise: T,
+    call: impl FnOnce(&F) -> T,
+) -> T {
     let closure = slot.borrow().clone();
-    match closure {
-        Some(closure) => catch_unwind(AssertUnwindSafe(|| call(&closure))).unwrap_or(otherwise),
-        None => otherwise,
-    }
+    let Some(closure) = closure else {
+        return otherwise;
+    };
+    let was_running = callbacks.is_running.replace(true);
+    let answer = catch_unwind(AssertUnwindSafe(|| call(&closure)));
+    callbacks.is_running.set(was_running);
+    answer.unwrap_or(otherwise)
 }
 
 /// The callbacks behind the argument that SQLite hands back.
@@ -239,7 +262,7 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(&callbacks.busy, false, |busy| {
+    c_int::from(call(callbacks, &callbacks.busy, false, |busy| {
         busy(calls.unsigned_abs())
     }))
 }
@@ -262,15 +285,20 @@ unsafe extern "C" fn call_authorizer(
         };
         (callbacks(argument), authorization)
     };
-    call(&callbacks.authorizer, ffi::SQLITE_DENY, |authorizer| {
-        authorizer(&authorization)
-    })
+    call(
+        callbacks,
+        &callbacks.authorizer,
+        ffi::SQLITE_DENY,
+        |authorizer| authorizer(&authorization),
+    )
 }
 
 unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(&callbacks.progress, true, |progress| progress()))
+    c_int::from(call(callbacks, &callbacks.progress, true, |progress| {
+        progress()
+    }))
 }
 
 unsafe extern "C" fn call_trace(
@@ -285,12 +313,12 @@ unsafe extern "C" fn call_trace(
     let Some(sql) = sql else { return 0 };
     // SAFETY: a live statement of the connection that is calling; the result is ours to free.
     let expanded = unsafe { ffi::sqlite3_expanded_sql(statement.cast()) };
-    // SAFETY: NULL, or NUL-terminated until it is freed below.
     let traced = Traced {
+        // SAFETY: NULL, or NUL-terminated until it is freed below.
         expanded: unsafe { text(expanded) },
         sql,
     };
-    call(&callbacks.trace, (), |trace| trace(traced));
+    call(callbacks, &callbacks.trace, (), |trace| trace(traced));
     // SAFETY: allocated by SQLite for us, not used after this line; NULL is a no-op.
     unsafe { ffi::sqlite3_free(expanded.cast()) };
     0
@@ -313,20 +341,20 @@ unsafe extern "C" fn call_update(
             table,
             rowid,
         };
-        call(&callbacks.update, (), |update| update(&change));
+        call(callbacks, &callbacks.update, (), |update| update(&change));
     }
 }
 
 unsafe extern "C" fn call_commit(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(&callbacks.commit, true, |commit| commit()))
+    c_int::from(call(callbacks, &callbacks.commit, true, |commit| commit()))
 }
 
 unsafe extern "C" fn call_rollback(argument: *mut c_void) {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    call(&callbacks.rollback, (), |rollback| rollback());
+    call(callbacks, &callbacks.rollback, (), |rollback| rollback());
 }
 
 unsafe extern "C" fn call_wal(
@@ -340,7 +368,11 @@ unsafe extern "C" fn call_wal(
     let schema = schema
         .and_then(|schema| schema.to_str().ok())
         .unwrap_or_default();
-    call(&callbacks.wal, ffi::SQLITE_OK, |wal| {
-        wal(schema, pages.unsigned_abs())
-    })
+    // Not by `call`: this hook may run a checkpoint on its connection.
+    let hook = callbacks.wal.borrow().clone();
+    match hook {
+        Some(hook) => catch_unwind(AssertUnwindSafe(|| hook(schema, pages.unsigned_abs())))
+            .unwrap_or(ffi::SQLITE_OK),
+        None => ffi::SQLITE_OK,
+    }
 }

@@ -4,12 +4,16 @@
 //! - `State::database` is non-NULL and open while `State::closed` is false.
 //! - It is used only by the thread that holds `Handle::state`; `sqlite3_interrupt` alone is called
 //!   without it, under `Handle::interruptible`, which closing empties first.
-//! - `State::depth` counts the guards alive. Closing and replacing callbacks need exactly one, so no
-//!   frame further up the stack can hold a row, a statement in mid-step, or a running callback.
+//! - `State::depth` counts the guards alive. Closing needs exactly one, so no frame further up the
+//!   stack can hold a row or a statement in mid-step.
+//! - `State::statements` are the statements we prepared and have not finalised; a statement is
+//!   finalised by whoever takes it out of there, under the lock, so once.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +65,9 @@ struct State {
     closed: Cell<bool>,
     /// Guards alive, all on the thread that holds the lock.
     depth: Cell<u32>,
+    /// Our statements that are not finalised. SQLite's own list also holds those that virtual
+    /// tables prepared for themselves, which are theirs to finalise.
+    statements: RefCell<HashSet<NonNull<ffi::sqlite3_stmt>>>,
     /// What SQLite calls back. It points here, so this is boxed; see `callbacks.rs`.
     callbacks: Box<Callbacks>,
     /// Open blobs. Closing the connection closes them; what is left of them is never used again.
@@ -96,18 +103,31 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Finalises `statement` now if the lock is free or ours, else leaves it to the next holder.
+    /// Finalises `statement` now if the lock is free or ours, else leaves it to its holder, who
+    /// finalises it when letting go.
     pub(crate) fn finalize(&self, statement: NonNull<ffi::sqlite3_stmt>) {
-        if let Some(state) = self.state.try_lock() {
-            // A closed connection has finalised all its statements.
-            if !state.closed.get() {
-                // SAFETY: the statement belongs to this open connection, whose lock we hold, and
-                // its only owner is giving it up.
-                unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+        self.orphans.lock().push(Orphan(statement));
+        self.has_orphans.store(true, Ordering::SeqCst);
+        self.finalize_orphans();
+    }
+
+    /// Finalises what has lost its owner, unless another thread holds the lock: then that thread
+    /// does it, since it looks again after letting go.
+    fn finalize_orphans(&self) {
+        while self.has_orphans.load(Ordering::SeqCst) {
+            let Some(state) = self.state.try_lock() else {
+                return;
+            };
+            self.has_orphans.store(false, Ordering::SeqCst);
+            let orphans = std::mem::take(&mut *self.orphans.lock());
+            for Orphan(statement) in orphans {
+                // A connection that has been closed has finalised all its statements.
+                if state.statements.borrow_mut().remove(&statement) {
+                    // SAFETY: a statement of this open connection, whose lock we hold; its only
+                    // owner gave it up, and it has just been forgotten, so it is finalised once.
+                    unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+                }
             }
-        } else {
-            self.orphans.lock().push(Orphan(statement));
-            self.has_orphans.store(true, Ordering::Release);
         }
     }
 
@@ -124,15 +144,6 @@ impl Handle {
         // forgotten, so nobody closes it again.
         unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) }
     }
-
-    fn finalize_orphans(&self) {
-        if self.has_orphans.swap(false, Ordering::Acquire) {
-            for Orphan(statement) in self.orphans.lock().drain(..) {
-                // SAFETY: its owner gave it up; the caller holds the lock of the open connection.
-                unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
-            }
-        }
-    }
 }
 
 impl Drop for Handle {
@@ -143,8 +154,8 @@ impl Drop for Handle {
             return;
         }
         let database = state.database;
-        for Orphan(statement) in self.orphans.get_mut().drain(..) {
-            // SAFETY: owned by nobody else, the connection is still open.
+        for statement in state.statements.take() {
+            // SAFETY: owned by nobody any more, and the connection is still open.
             unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
         }
         // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
@@ -181,6 +192,7 @@ impl Connection {
                     database,
                     closed: Cell::new(false),
                     depth: Cell::new(0),
+                    statements: RefCell::default(),
                     callbacks: Box::default(),
                     blobs: RefCell::default(),
                     backups: Cell::new(0),
@@ -192,22 +204,15 @@ impl Connection {
         })
     }
 
-    /// Locks the connection for this thread, waiting while another thread holds it. `None` when the
-    /// connection is closed.
-    pub fn lock(&self) -> Option<Locked<'_>> {
+    /// Locks the connection for this thread, waiting while another thread holds it.
+    pub fn lock(&self) -> Result<Locked<'_>, LockError> {
         Locked::new(&self.handle, self.handle.state.lock())
     }
 
-    /// Like [`lock`](Self::lock), without waiting: `Err(())` when another thread holds it.
-    #[expect(
-        clippy::result_unit_err,
-        reason = "there is one way to fail, and it is the name"
-    )]
-    pub fn try_lock(&self) -> Result<Option<Locked<'_>>, ()> {
-        match self.handle.state.try_lock() {
-            Some(state) => Ok(Locked::new(&self.handle, state)),
-            None => Err(()),
-        }
+    /// Like [`lock`](Self::lock), without waiting: `None` when another thread holds it.
+    pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
+        let state = self.handle.state.try_lock()?;
+        Some(Locked::new(&self.handle, state))
     }
 
     /// A handle that can interrupt this connection from any thread and does not keep it open.
@@ -238,26 +243,42 @@ impl InterruptHandle {
     }
 }
 
+/// Why a connection could not be locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockError {
+    /// It has been closed.
+    Closed,
+    /// This thread is in one of its callbacks that must not use it (a busy handler, an authorizer,
+    /// a progress handler, a trace or a hook): SQLite says what would happen is undefined.
+    InCallback,
+}
+
 /// The right to use an open connection, on this thread, until dropped. May be taken again by the
-/// same thread (callbacks do).
+/// same thread (SQL functions do).
 pub struct Locked<'c> {
     handle: &'c Arc<Handle>,
-    state: ReentrantMutexGuard<'c, State>,
+    /// Given up by `drop`, which then has one more thing to do.
+    state: ManuallyDrop<ReentrantMutexGuard<'c, State>>,
     /// Neither `Send` nor `Sync`: the lock belongs to one thread.
     _not_send: PhantomData<*const ()>,
 }
 
 impl<'c> Locked<'c> {
     #[inline]
-    fn new(handle: &'c Arc<Handle>, state: ReentrantMutexGuard<'c, State>) -> Option<Self> {
+    fn new(
+        handle: &'c Arc<Handle>,
+        state: ReentrantMutexGuard<'c, State>,
+    ) -> Result<Self, LockError> {
         if state.closed.get() {
-            return None;
+            return Err(LockError::Closed);
         }
-        handle.finalize_orphans();
+        if state.callbacks.is_running.get() {
+            return Err(LockError::InCallback);
+        }
         state.depth.set(state.depth.get() + 1);
-        Some(Self {
+        Ok(Self {
             handle,
-            state,
+            state: ManuallyDrop::new(state),
             _not_send: PhantomData,
         })
     }
@@ -285,6 +306,11 @@ impl<'c> Locked<'c> {
 
     pub(crate) fn callbacks(&self) -> &Callbacks {
         &self.state.callbacks
+    }
+
+    /// Remembers a statement of ours, so that closing the connection finalises it.
+    pub(crate) fn adopt_statement(&self, statement: NonNull<ffi::sqlite3_stmt>) {
+        self.state.statements.borrow_mut().insert(statement);
     }
 
     /// Remembers an open blob, so that closing the connection closes it.
@@ -322,17 +348,12 @@ impl<'c> Locked<'c> {
             ));
         }
         self.handle.interruptible.lock().0 = ptr::null_mut();
-        self.handle.orphans.lock().clear();
         let database = self.database();
-        loop {
-            // SAFETY: open and locked; NULL asks for the first statement.
-            let statement = unsafe { ffi::sqlite3_next_stmt(database, ptr::null_mut()) };
-            if statement.is_null() {
-                break;
-            }
-            // SAFETY: a live statement of this connection. Its owner can no longer touch it: every
-            // method needs a guard, and after `closed` is set there is none.
-            unsafe { ffi::sqlite3_finalize(statement) };
+        for statement in self.state.statements.take() {
+            // SAFETY: a live statement of this connection, forgotten by the line above. Its owner
+            // can no longer touch it: every method needs a guard, and after `closed` is set there
+            // is none.
+            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
         }
         for blob in self.state.blobs.take() {
             // SAFETY: open, of this connection, and forgotten by the line above; its owner can no
@@ -494,6 +515,11 @@ impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
         self.state.depth.set(self.state.depth.get() - 1);
+        // SAFETY: dropped here and nowhere else; the field is not used afterwards.
+        unsafe { ManuallyDrop::drop(&mut self.state) };
+        // A statement dropped by another thread in the meantime was left to us. Looking after the
+        // lock has been let go, not before, leaves no moment in which neither side sees it.
+        self.handle.finalize_orphans();
     }
 }
 

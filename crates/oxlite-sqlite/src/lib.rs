@@ -38,9 +38,12 @@ pub mod build;
 
 pub use backup::{Backup, BackupStep};
 pub use blob::Blob;
-pub use callbacks::{Authorization, RowChange, Traced};
+pub use callbacks::{
+    Authorization, Authorizer, CommitHook, ProgressHandler, RollbackHook, RowChange, Traced,
+    Tracer, UpdateHook, WalHook,
+};
 pub use code::code_name;
-pub use connection::{Connection, InterruptHandle, Locked, OpenFlags, TransactionState};
+pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
 pub use error::{Error, Result};
 pub use function::{Aggregate, FunctionContext};
 pub use statement::{Prepared, Row, Statement, Step};

@@ -85,14 +85,18 @@ impl Locked<'_> {
                 .saturating_sub(sql.as_ptr() as usize)
                 .min(sql.len())
         };
-        let statement = NonNull::new(raw).map(|raw| Statement {
-            // SAFETY: a fresh statement of this locked connection, like the next line.
-            parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) } as usize,
-            // SAFETY: as above.
-            read_only: unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0,
-            raw,
-            handle: Arc::clone(self.handle()),
-            has_row: false,
+        let statement = NonNull::new(raw).map(|raw| {
+            self.adopt_statement(raw);
+            Statement {
+                // SAFETY: a fresh statement of this locked connection, like the next line.
+                parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) }
+                    as usize,
+                // SAFETY: as above.
+                read_only: unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0,
+                raw,
+                handle: Arc::clone(self.handle()),
+                has_row: false,
+            }
         });
         // Without a statement there is nothing left to prepare: space, comments, or a NUL byte, at
         // which SQLite stops and a script would never end.

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use oxlite_sqlite::{Connection, Locked, OpenFlags, Statement, Step, ValueRef, codes};
+use oxlite_sqlite::{
+    Connection, LockError, Locked, OpenFlags, Statement, Step, TransactionState, ValueRef, codes,
+};
 
 fn memory() -> Connection {
     Connection::open(c":memory:", OpenFlags::default()).expect("opens")
@@ -73,7 +75,7 @@ fn closing_finalises_statements_and_ends_all_use() {
     let mut unread = prepare(&locked, "SELECT 1 UNION ALL SELECT 2");
     assert_eq!(unread.step(&locked), Ok(Step::Row));
     locked.close().expect("closes with a statement in mid-step");
-    assert!(connection.lock().is_none());
+    assert_eq!(connection.lock().err(), Some(LockError::Closed));
     drop(unread);
     drop(connection);
 }
@@ -203,4 +205,74 @@ fn the_busy_handler_decides_and_its_panic_means_no() {
     assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
     assert_eq!(calls.load(Ordering::Relaxed), 4, "the handler is gone");
     std::fs::remove_dir_all(&directory).expect("removes");
+}
+
+/// Virtual tables prepare statements of their own on our connection; closing must leave those to
+/// them.
+#[test]
+fn closing_leaves_the_statements_of_virtual_tables_alone() {
+    for (module, row) in [
+        ("fts4(x)", "('a')"),
+        ("fts5(x)", "('a')"),
+        ("rtree(id, low, high)", "(1, 2, 3)"),
+    ] {
+        for keeps_a_statement in [false, true] {
+            let connection = memory();
+            let locked = connection.lock().expect("open");
+            locked
+                .execute_batch(&format!("CREATE VIRTUAL TABLE t USING {module}"))
+                .expect("creates");
+            locked
+                .execute_batch(&format!("INSERT INTO t VALUES{row}"))
+                .expect("inserts");
+            let mut statement = prepare(&locked, "SELECT * FROM t");
+            let _ = statement.step(&locked);
+            let kept = keeps_a_statement.then_some(statement);
+            locked.close().expect("closes");
+            drop(kept);
+        }
+    }
+}
+
+#[test]
+fn an_orphan_is_finalised_as_soon_as_the_lock_is_let_go() {
+    let connection = memory();
+    let statement = {
+        let locked = connection.lock().expect("open");
+        locked
+            .execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(1), (2)")
+            .expect("runs");
+        let mut statement = prepare(&locked, "SELECT x FROM t");
+        assert_eq!(statement.step(&locked), Ok(Step::Row));
+        statement
+    };
+    let locked = connection.lock().expect("open");
+    thread::scope(|scope| {
+        scope.spawn(move || drop(statement));
+    });
+    assert_eq!(locked.transaction_state(), TransactionState::Read);
+    drop(locked);
+    let locked = connection.lock().expect("open");
+    assert_eq!(locked.transaction_state(), TransactionState::None);
+}
+
+#[test]
+fn a_callback_cannot_lock_its_own_connection() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let own = connection.clone();
+    let seen = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&seen);
+    locked.set_progress_handler(
+        1,
+        Some(Box::new(move || {
+            assert_eq!(own.lock().err(), Some(LockError::InCallback));
+            counter.fetch_add(1, Ordering::Relaxed);
+            false
+        })),
+    );
+    locked.execute_batch("SELECT 1").expect("runs");
+    assert!(seen.load(Ordering::Relaxed) > 0);
+    // The handler holds the connection that holds the handler.
+    locked.set_progress_handler(0, None);
 }
