@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The reason, as words to append to SQLite's message; empty if none can be seen.
@@ -19,6 +20,10 @@ pub(crate) fn reason(name: &CStr, uri: bool) -> String {
             format!(": no permission to read '{shown}'")
         }
         Ok(_) => format!(": '{shown}'"),
+        // Whether the file exists cannot be known then.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            format!(": no permission to look for '{shown}'")
+        }
         Err(_) => reason_of_parent(&path),
     }
 }
@@ -56,7 +61,7 @@ fn reason_of_parent(path: &Path) -> String {
         _ => Path::new("."),
     };
     match fs::metadata(parent) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             format!(": the directory '{}' does not exist", parent.display())
         }
         Err(error) => format!(": '{}': {error}", parent.display()),

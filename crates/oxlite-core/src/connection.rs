@@ -113,10 +113,7 @@ impl Connection {
         if let Some(kept) = self.kept_statement(text) {
             return Ok(Some(kept));
         }
-        let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
-        if longest.is_some_and(|longest| text.len() > longest.unsigned_abs() as usize) {
-            return Err(Error::Data("query string is too large".into()));
-        }
+        check_length(locked, text)?;
         if text.contains('\0') {
             return Err(Error::Programming(
                 "the query contains a null character".into(),
@@ -150,12 +147,30 @@ impl Connection {
         Ok(())
     }
 
+    /// Commits an open transaction, then runs every statement of `script`, discarding rows.
+    pub fn run_script(&self, locked: &Locked<'_>, script: &str) -> Result<()> {
+        check_length(locked, script)?;
+        if !locked.is_autocommit() {
+            self.run(locked, "COMMIT")?;
+        }
+        Ok(locked.execute_batch(script)?)
+    }
+
     /// Lets go of all kept statements and closes. An open transaction is rolled back.
     pub fn close(&self, locked: Locked<'_>) -> Result<()> {
         let kept = self.statements.lock().clear();
         drop(kept);
         Ok(locked.close()?)
     }
+}
+
+/// Refuses SQL longer than this connection's limit, before anything copies it.
+fn check_length(locked: &Locked<'_>, text: &str) -> Result<()> {
+    let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
+    if longest.is_some_and(|longest| text.len() > longest.unsigned_abs() as usize) {
+        return Err(Error::Data("query string is too large".into()));
+    }
+    Ok(())
 }
 
 /// The error for a connection that is no longer open.

@@ -141,7 +141,7 @@ impl Pragma {
             .iter()
             .find(|pragma| pragma.name.eq_ignore_ascii_case(name))
             .ok_or_else(|| match name {
-                "busy_timeout" => Error::Value(
+                _ if name.eq_ignore_ascii_case("busy_timeout") => Error::Value(
                     "the pragma 'busy_timeout' is the argument timeout, in seconds".into(),
                 ),
                 _ => unknown("pragma", name, PRAGMAS.iter().map(|pragma| pragma.name)),

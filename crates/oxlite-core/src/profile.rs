@@ -30,7 +30,6 @@ pub struct Profile {
 macro_rules! production {
     ($synchronous:literal) => {
         &[
-            ("journal_mode", "WAL"),
             ("synchronous", $synchronous),
             ("foreign_keys", "ON"),
             ("mmap_size", "134217728"),
@@ -38,6 +37,7 @@ macro_rules! production {
             ("cache_size", "2000"),
             ("temp_store", "MEMORY"),
             ("trusted_schema", "OFF"),
+            ("journal_mode", "WAL"),
         ]
     };
 }
@@ -130,8 +130,13 @@ pub(crate) fn plan(
             None => plan.push(setting),
         }
     }
-    // These shape a new file and must come before the journal mode, which writes its first page.
-    plan.sort_by_key(|setting| !matches!(setting.pragma.name, "page_size" | "auto_vacuum"));
+    plan.sort_by_key(|setting| match setting.pragma.name {
+        // These shape a new file and must come before anything writes its first page.
+        "page_size" | "auto_vacuum" => 0,
+        // This is the one that lasts, so it comes when nothing else can fail any more.
+        "journal_mode" => 2,
+        _ => 1,
+    });
     Ok(plan)
 }
 
@@ -153,9 +158,9 @@ pub(crate) struct Applied {
 /// A journal mode that opening has changed for good, in a file that others may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalConversion {
-    /// The mode before, upper case.
+    /// The mode before, as SQLite reports it.
     pub before: String,
-    /// The mode since then, upper case.
+    /// The mode since then, likewise.
     pub after: String,
 }
 
@@ -211,8 +216,8 @@ fn apply_one(
         // Of all journal modes only WAL, and the end of it, is stored in the file.
         if had_content && (before == "wal" || planned.value.expected == "wal") {
             *converted = Some(JournalConversion {
-                before: before.to_ascii_uppercase(),
-                after: planned.value.sql.clone(),
+                before,
+                after: planned.value.expected.clone(),
             });
         }
     } else {

@@ -47,7 +47,7 @@ fn before(bytes: &[u8], mark: u8) -> &[u8] {
 
 /// The values that SQLite surely reads as false.
 fn is_false(value: &[u8]) -> bool {
-    [&b"0"[..], b"no", b"false", b"off"]
+    [&b""[..], b"0", b"no", b"false", b"off"]
         .iter()
         .any(|word| value.eq_ignore_ascii_case(word))
 }
@@ -84,6 +84,7 @@ mod tests {
             b"file:a.db?mode=ro&cache=shared",
             b"file:a.db?nolock=0",
             b"file:a.db?immutable=off",
+            b"file:a.db?nolock",
             b"file:a.db?vfs=unix",
             b"file:a.db?mode=ro#?nolock=1",
             b"file:a#b?nolock=1",
@@ -98,7 +99,6 @@ mod tests {
             b"file:a.db?nolock=0x1",
             b"file:a.db?nolock%00z=1",
             b"file:a.db?immutable%00q=yes",
-            b"file:a.db?nolock",
             b"file:\xff.db?nolock=1",
             b"file:a.db?vfs=unix-none",
             b"file:a.db?vfs=unix-none%00q",

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use oxlite_core::{Connection as Core, IsolationLevel};
+use oxlite_core::{Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions};
 use oxlite_sqlite::Locked;
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
@@ -16,9 +16,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::cursor::Cursor;
-use crate::error::{NotSupportedError, ProgrammingError, closed_database, from_core};
-use crate::gil::detached;
-use crate::options::{self, Extras};
+use crate::error::{NotSupportedError, ProgrammingError, from_core, lock_failed};
+use crate::gil::{PROGRESS_OPERATIONS, close, detached, on_progress, wait_for};
+use crate::options::{self, Extras, Truth};
+use crate::parameters::Parameters;
 use crate::values::TextFactory;
 
 /// The thread identity that stands for "any thread".
@@ -45,10 +46,10 @@ struct Attributes {
 /// Locks the connection; while another thread has it, waits without the GIL.
 pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
     let locked = match core.try_lock() {
-        Ok(locked) => locked,
-        Err(()) => detached(py, || core.lock()),
+        Some(locked) => locked,
+        None => wait_for(py, core),
     };
-    locked.ok_or_else(closed_database)
+    locked.map_err(lock_failed)
 }
 
 impl Connection {
@@ -93,15 +94,15 @@ impl Connection {
     }
 
     /// The connection, checked for its thread, locked for `work`, which runs without the GIL.
-    fn with_locked<T>(
+    fn with_locked<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Core, &Locked<'_>) -> oxlite_core::Result<T>,
+        work: impl FnOnce(&Core, &Locked<'_>) -> oxlite_core::Result<T> + Send,
     ) -> PyResult<T> {
         self.check_thread(py)?;
         let core = self.core(py)?;
         let locked = lock(py, &core)?;
-        detached(py, || work(&core, &locked)).map_err(|error| from_core(py, error))
+        detached(py, &locked, |locked| work(&core, locked)).map_err(|error| from_core(py, error))
     }
 
     /// Ends an open transaction with `statement`; nothing if none is open.
@@ -142,7 +143,7 @@ impl Connection {
 
     #[pyo3(signature = (
         database, timeout = 5.0, detect_types = 0, isolation_level = Some(""),
-        check_same_thread = true, factory = None, cached_statements = 128, uri = false, *,
+        check_same_thread = Truth(true), factory = None, cached_statements = 128, uri = Truth(false), *,
         profile = "stock", pragmas = None, journal = "profile", busy = None,
         allow_no_locking = false,
     ))]
@@ -156,10 +157,10 @@ impl Connection {
         timeout: f64,
         detect_types: i32,
         isolation_level: Option<&str>,
-        check_same_thread: bool,
+        check_same_thread: Truth,
         factory: Option<&Bound<'_, PyAny>>,
         cached_statements: i64,
-        uri: bool,
+        uri: Truth,
         profile: &str,
         pragmas: Option<&Bound<'_, PyDict>>,
         journal: &str,
@@ -184,22 +185,35 @@ impl Connection {
             busy,
             allow_no_locking,
         };
-        let options = options::build(database, timeout, cached_statements, uri, &extras)?;
-        let core = detached(py, || Core::open(&options)).map_err(|error| from_core(py, error))?;
-        if let Some(before) = core.converted_from() {
-            tell_of_conversion(database, before)?;
-        }
+        let options = options::build(database, timeout, cached_statements, uri.0, &extras)?;
+        // Whatever this connection was before, it is that no more, also if opening fails.
         let connection = slf.get();
-        connection.attributes.lock().isolation_level = isolation_level;
-        let owner = if check_same_thread {
+        let replaced = connection.core.lock().take();
+        py.detach(|| drop(replaced));
+        let core = py
+            .detach(|| open(&options))
+            .map_err(|error| from_core(py, error))?;
+        let conversion = core.converted().cloned();
+        let attributes = Attributes {
+            isolation_level,
+            row_factory: None,
+            text_factory: None,
+        };
+        drop(std::mem::replace(
+            &mut *connection.attributes.lock(),
+            attributes,
+        ));
+        let owner = if check_same_thread.0 {
             current_thread()
         } else {
             ANY_THREAD
         };
         connection.owner_thread.store(owner, Ordering::Relaxed);
-        let replaced = connection.core.lock().replace(Arc::new(core));
-        detached(py, || drop(replaced));
-        Ok(())
+        *connection.core.lock() = Some(Arc::new(core));
+        match conversion {
+            Some(conversion) => tell_of_conversion(database, &conversion),
+            None => Ok(()),
+        }
     }
 
     /// A new cursor; `factory` is called with the connection and must return a `Cursor`.
@@ -229,20 +243,20 @@ impl Connection {
     }
 
     /// Makes a cursor, executes on it and returns it.
-    #[pyo3(signature = (sql, parameters = None, /))]
+    #[pyo3(signature = (sql, parameters = Parameters::Absent, /))]
     fn execute<'py>(
         slf: &Bound<'py, Self>,
         sql: &Bound<'py, PyAny>,
-        parameters: Option<&Bound<'py, PyAny>>,
+        parameters: Parameters<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let cursor = Self::shortcut_cursor(slf)?;
         if let (Ok(plain), Ok(sql)) = (cursor.cast_exact::<Cursor>(), sql.cast::<PyString>()) {
-            plain.get().execute_sql(slf.py(), sql, parameters)?;
+            plain.get().execute_sql(slf.py(), sql, &parameters)?;
             return Ok(cursor);
         }
         match parameters {
-            Some(parameters) => cursor.call_method1("execute", (sql, parameters)),
-            None => cursor.call_method1("execute", (sql,)),
+            Parameters::Given(parameters) => cursor.call_method1("execute", (sql, parameters)),
+            Parameters::Absent => cursor.call_method1("execute", (sql,)),
         }
     }
 
@@ -283,14 +297,16 @@ impl Connection {
             Ok(locked) => locked,
             Err(_) => return Ok(()),
         };
-        detached(py, || core.close(locked)).map_err(|error| from_core(py, error))
+        close(py, &core, locked).map_err(|error| from_core(py, error))
     }
 
     /// Makes the statements that run on this connection now fail with `OperationalError:
     /// interrupted`. May be called from any thread.
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
-        self.core(py)?.interrupt_handle().interrupt();
-        Ok(())
+        if self.core(py)?.interrupt_handle().interrupt() {
+            return Ok(());
+        }
+        Err(lock_failed(LockError::Closed))
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -322,8 +338,9 @@ impl Connection {
     /// How an implicit transaction begins: `""`, `"DEFERRED"`, `"IMMEDIATE"`, `"EXCLUSIVE"`, or
     /// `None` for no implicit transactions.
     #[getter]
-    fn isolation_level(&self) -> Option<&'static str> {
-        self.isolation_level_value().map(IsolationLevel::name)
+    fn isolation_level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        drop(lock(py, &*self.core(py)?)?);
+        Ok(self.isolation_level_value().map(IsolationLevel::name))
     }
 
     #[setter]
@@ -446,7 +463,7 @@ impl Drop for Connection {
             // The last reference closes the database, which may run a checkpoint: not with the GIL.
             // Without an interpreter (it is shutting down) there is nobody to be kind to.
             let mut core = Some(core);
-            Python::try_attach(|py| detached(py, || drop(core.take())));
+            Python::try_attach(|py| py.detach(|| drop(core.take())));
         }
     }
 }
@@ -465,29 +482,33 @@ pub(crate) fn connect<'py>(
         Some(kwargs) => kwargs.get_item("factory")?,
         None => None,
     };
-    let factory = match factory {
-        Some(factory) => factory,
-        None => match args.get_item(FACTORY) {
-            Ok(factory) => factory,
-            Err(_) => PyType::new::<Connection>(py).into_any(),
-        },
-    };
-    factory.call(args, kwargs)
+    match factory.or_else(|| args.get_item(FACTORY).ok()) {
+        Some(factory) if !factory.is_none() => factory.call(args, kwargs),
+        _ => PyType::new::<Connection>(py).call(args, kwargs),
+    }
+}
+
+/// Opens the database and arranges for long steps to let the GIL go.
+fn open(options: &OpenOptions) -> oxlite_core::Result<Core> {
+    let core = Core::open(options)?;
+    if let Ok(locked) = core.lock() {
+        locked.set_progress_handler(PROGRESS_OPERATIONS, Some(Box::new(on_progress)));
+    }
+    Ok(core)
 }
 
 /// Logs, once, that the file's journal mode has changed for good, with the way back.
-fn tell_of_conversion(database: &Bound<'_, PyAny>, before: &str) -> PyResult<()> {
+fn tell_of_conversion(database: &Bound<'_, PyAny>, conversion: &JournalConversion) -> PyResult<()> {
+    let JournalConversion { before, after } = conversion;
     let py = database.py();
     let logger = py
         .import("logging")?
         .call_method1("getLogger", ("oxlite",))?;
-    let message = "The journal mode of %s was %s and is now WAL; it stays so for every program \
+    let message = "The journal mode of %s was %s and is now %s; it stays so for every program \
                    that opens the file. Back: PRAGMA journal_mode = %s. To leave a file as it is: \
                    journal=\"keep\".";
-    logger.call_method1(
-        "warning",
-        (message, database, before, before.to_ascii_uppercase()),
-    )?;
+    let (before, after) = (before.to_ascii_uppercase(), after.to_ascii_uppercase());
+    logger.call_method1("warning", (message, database, &before, after, &before))?;
     Ok(())
 }
 

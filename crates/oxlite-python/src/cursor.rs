@@ -12,10 +12,11 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, lock};
 use crate::error::ProgrammingError;
-use crate::execution::{Execution, State};
+use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, detached};
+use crate::parameters::Parameters;
 use crate::row::Row;
 use crate::values::TextFactory;
 
@@ -31,6 +32,8 @@ pub(crate) struct Cursor {
 struct Origin {
     connection: Py<Connection>,
     core: Arc<Core>,
+    /// Set when `__init__` is called again. The one before is kept, since it may be in use.
+    replaced_by: OnceLock<Box<Origin>>,
 }
 
 impl Cursor {
@@ -40,6 +43,7 @@ impl Cursor {
         let origin = Origin {
             core: connection.get().core(py)?,
             connection: connection.clone().unbind(),
+            replaced_by: OnceLock::new(),
         };
         Bound::new(
             py,
@@ -50,13 +54,29 @@ impl Cursor {
         )
     }
 
+    #[inline]
     fn origin(&self) -> PyResult<&Origin> {
-        self.origin
-            .get()
-            .ok_or_else(|| ProgrammingError::new_err("Base Cursor.__init__ not called."))
+        let Some(mut origin) = self.origin.get() else {
+            return Err(ProgrammingError::new_err(
+                "Base Cursor.__init__ not called.",
+            ));
+        };
+        while let Some(replaced_by) = origin.replaced_by.get() {
+            origin = replaced_by;
+        }
+        Ok(origin)
     }
 
     fn begin(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
+        if self.origin.get().is_some() && self.state.attributes().is_closed {
+            return Err(ProgrammingError::new_err(
+                "Cannot operate on a closed cursor.",
+            ));
+        }
+        self.begin_even_if_closed(py)
+    }
+
+    fn begin_even_if_closed(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
         let origin = self.origin()?;
         let connection = origin.connection.get();
         connection.check_thread(py)?;
@@ -69,20 +89,20 @@ impl Cursor {
         description.map(|description| description.clone_ref(py))
     }
 
-    pub(crate) fn execute_sql(
+    pub(crate) fn execute_sql<'py>(
         &self,
-        py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        parameters: Option<&Bound<'_, PyAny>>,
+        py: Python<'py>,
+        sql: &Bound<'py, PyString>,
+        parameters: &Parameters<'py>,
     ) -> PyResult<()> {
         self.begin(py)?.execute(py, sql, parameters)
     }
 
-    pub(crate) fn execute_many_sql(
+    pub(crate) fn execute_many_sql<'py>(
         &self,
-        py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        parameter_sets: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        sql: &Bound<'py, PyString>,
+        parameter_sets: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
         self.begin(py)?.execute_many(py, sql, parameter_sets)
     }
@@ -105,9 +125,11 @@ impl Cursor {
         let cursor = slf.get();
         let rows = PyList::empty(py);
         let text_factory = cursor.text_factory(py)?;
-        if let Some(factory) = cursor.state.row_factory(py) {
+        let row_factory = cursor.state.row_factory(py);
+        let mut hold = Hold::default();
+        if row_factory.is_some() || matches!(text_factory, TextFactory::Callable(_)) {
             for _ in 0..limit {
-                match Self::next_row(slf, &factory, &text_factory)? {
+                match Self::next_row(slf, row_factory.as_ref(), &text_factory, &mut hold)? {
                     Some(row) => rows.append(row)?,
                     None => break,
                 }
@@ -115,10 +137,9 @@ impl Cursor {
             return Ok(rows);
         }
         let mut execution = cursor.begin(py)?;
-        let mut hold = Hold::default();
         for _ in 0..limit {
-            match execution.next_tuple(py, &text_factory, &mut hold)? {
-                Some(row) => rows.append(row)?,
+            match execution.next_tuple(py, &mut hold, text_factory.wants_bytes())? {
+                Some(row) => rows.append(row.tuple)?,
                 None => break,
             }
         }
@@ -126,36 +147,39 @@ impl Cursor {
     }
 
     fn fetch_one<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let py = slf.py();
         let cursor = slf.get();
-        let text_factory = cursor.text_factory(py)?;
-        match cursor.state.row_factory(py) {
-            Some(factory) => Self::next_row(slf, &factory, &text_factory),
-            None => {
-                let row = cursor
-                    .begin(py)?
-                    .next_tuple(py, &text_factory, &mut Hold::default())?;
-                Ok(row.map(Bound::into_any))
-            }
-        }
+        let text_factory = cursor.text_factory(slf.py())?;
+        let row_factory = cursor.state.row_factory(slf.py());
+        Self::next_row(
+            slf,
+            row_factory.as_ref(),
+            &text_factory,
+            &mut Hold::default(),
+        )
     }
 
-    /// One row through a row factory, which is called with no lock held.
+    /// One row through the factories, which are called with the connection unlocked. A text factory
+    /// cannot use the cursor whose row it is making; a row factory can.
+    #[inline]
     fn next_row<'py>(
         slf: &Bound<'py, Self>,
-        factory: &Bound<'py, PyAny>,
+        row_factory: Option<&Bound<'py, PyAny>>,
         text_factory: &TextFactory<'py>,
+        hold: &mut Hold,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = slf.py();
-        let (tuple, description) = {
-            let mut execution = slf.get().begin(py)?;
-            let Some(tuple) = execution.next_tuple(py, text_factory, &mut Hold::default())? else {
-                return Ok(None);
-            };
-            (tuple, execution.description(py))
+        let mut execution = slf.get().begin(py)?;
+        let Some(row) = execution.next_tuple(py, hold, text_factory.wants_bytes())? else {
+            return Ok(None);
+        };
+        let busy = execution.into_busy_cursor();
+        let tuple = text_factory.finish(row)?;
+        drop(busy);
+        let Some(factory) = row_factory else {
+            return Ok(Some(tuple.into_any()));
         };
         if factory.is(PyType::new::<Row>(py))
-            && let Some(description) = description
+            && let Some(description) = slf.get().description(py)
         {
             let row = Row::from_parts(tuple, description.bind(py));
             return Ok(Some(Bound::new(py, row)?.into_any()));
@@ -181,31 +205,42 @@ impl Cursor {
 
     fn __init__(slf: &Bound<'_, Self>, connection: &Bound<'_, Connection>) -> PyResult<()> {
         let py = slf.py();
+        let cursor = slf.get();
+        connection.get().check_thread(py)?;
+        let core = connection.get().core(py)?;
+        if cursor.origin.get().is_some() {
+            // Stops what is running, and refuses if that is this very call's caller.
+            cursor.begin_even_if_closed(py)?.finish(py)?;
+        }
         let origin = Origin {
-            core: connection.get().core(py)?,
+            core,
             connection: connection.clone().unbind(),
+            replaced_by: OnceLock::new(),
         };
-        if slf.get().origin.set(origin).is_err() {
-            return Err(ProgrammingError::new_err(
-                "Cursor.__init__ was called before.",
-            ));
+        if let Err(origin) = cursor.origin.set(origin) {
+            // Nobody else can have set it meanwhile: the GIL has been held.
+            let _ = cursor.origin()?.replaced_by.set(Box::new(origin));
         }
         let row_factory = connection.get().row_factory_object(py);
-        slf.get().state.attributes().row_factory = row_factory;
+        let replaced = std::mem::replace(
+            &mut *cursor.state.attributes(),
+            Attributes::new(row_factory),
+        );
+        drop(replaced);
         Ok(())
     }
 
     /// Executes one SQL statement and returns the cursor.
     ///
     /// `parameters` is a sequence for `?` and `?1`, a mapping for `:name`, `@name` and `$name`.
-    #[pyo3(signature = (sql, parameters = None, /))]
+    #[pyo3(signature = (sql, parameters = Parameters::Absent, /))]
     fn execute<'py>(
         slf: &Bound<'py, Self>,
         sql: &Bound<'py, PyAny>,
-        parameters: Option<&Bound<'py, PyAny>>,
+        parameters: Parameters<'py>,
     ) -> PyResult<Bound<'py, Self>> {
         slf.get()
-            .execute_sql(slf.py(), sql_text(sql, "execute")?, parameters)?;
+            .execute_sql(slf.py(), sql_text(sql, "execute")?, &parameters)?;
         Ok(slf.clone())
     }
 
@@ -248,8 +283,9 @@ impl Cursor {
     fn fetchmany<'py>(slf: &Bound<'py, Self>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
         slf.get().origin()?;
         let size = size.unwrap_or_else(|| slf.get().arraysize());
-        // As in the standard library, a negative size means no limit.
-        Self::fetch(slf, usize::try_from(size).unwrap_or(usize::MAX))
+        // As in the standard library, zero and less mean no limit.
+        let limit = usize::try_from(size).ok().filter(|size| *size > 0);
+        Self::fetch(slf, limit.unwrap_or(usize::MAX))
     }
 
     /// All rows that remain, as a list.
@@ -337,39 +373,52 @@ impl Cursor {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Some(origin) = self.origin.get() {
+        let mut next = self.origin.get();
+        while let Some(origin) = next {
             visit.call(&origin.connection)?;
+            next = origin.replaced_by.get().map(Box::as_ref);
         }
-        let attributes = self.state.attributes();
-        visit.call(&attributes.row_factory)?;
-        visit.call(&attributes.description)
+        // The lock is free whenever the collector runs: nobody calls Python with it held.
+        if let Some(attributes) = self.state.try_attributes() {
+            visit.call(&attributes.row_factory)?;
+            visit.call(&attributes.description)?;
+        }
+        Ok(())
     }
 
     fn __clear__(&self) {
-        let mut attributes = self.state.attributes();
-        let cleared = (attributes.row_factory.take(), attributes.description.take());
-        drop(attributes);
-        drop(cleared);
+        if let Some(mut attributes) = self.state.try_attributes() {
+            let cleared = (attributes.row_factory.take(), attributes.description.take());
+            drop(attributes);
+            drop(cleared);
+        }
     }
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        let Some(origin) = self.origin.get() else {
-            return;
-        };
         let Some(mut active) = self.state.take_active() else {
             return;
         };
-        if !active.statement.is_read_only() {
-            // Finalising INSERT … RETURNING in autocommit mode commits: not with the GIL.
-            let mut active = Some(active);
-            Python::try_attach(|py| detached(py, || drop(active.take())));
-        } else if let Ok(Some(locked)) = origin.core.try_lock()
-            && active.statement.reset(&locked).is_ok()
-        {
-            origin.core.keep(active, &locked);
+        let Ok(origin) = self.origin() else {
+            return;
+        };
+        if active.statement.is_read_only() {
+            if let Some(Ok(locked)) = origin.core.try_lock()
+                && active.statement.reset(&locked).is_ok()
+            {
+                origin.core.keep(active, &locked);
+            }
+            return;
         }
+        // Stopping INSERT … RETURNING in autocommit mode commits, which waits: not with the GIL, and
+        // not left to whoever uses the connection now.
+        Python::try_attach(|py| {
+            if let Ok(locked) = lock(py, &origin.core) {
+                let _ = detached(py, &locked, |locked| active.statement.reset(locked));
+                origin.core.keep(active, &locked);
+            }
+        });
     }
 }
 

@@ -18,6 +18,7 @@
 //! `sqlite_errorcode` (the extended code) and `sqlite_errorname`. `__module__` is `oxlite.sqlite3`,
 //! where the classes are found again when one is unpickled.
 
+use oxlite_core::LockError;
 use oxlite_sqlite::codes;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
@@ -146,7 +147,10 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
     }
 }
 
-/// The error for any use of a closed connection.
-pub(crate) fn closed_database() -> PyErr {
-    ProgrammingError::new_err("Cannot operate on a closed database.")
+/// The exception for a connection that could not be locked.
+pub(crate) fn lock_failed(error: LockError) -> PyErr {
+    ProgrammingError::new_err(match error {
+        LockError::Closed => "Cannot operate on a closed database.",
+        LockError::InCallback => "A callback of this kind cannot use the connection that calls it.",
+    })
 }

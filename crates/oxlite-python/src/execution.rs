@@ -1,8 +1,9 @@
 //! What a cursor does to its connection: preparing, binding, stepping, fetching.
 //!
-//! Locks, always in this order: the connection's (for which other threads wait), then the cursor's
-//! statement. Whoever has the first finds the second taken only by itself, further up its own stack:
-//! that is recursive use of the cursor, and refused.
+//! Locks: the connection's (for which other threads wait), then the cursor's statement. Whoever has
+//! the first finds the second taken only by itself, further up its own stack: that is recursive use
+//! of the cursor, and refused. The connection is unlocked while code of the user's runs (parameter
+//! iterators and mappings, text and row factories), which may wait for threads that use it.
 //!
 //! A statement is stepped once by `execute` and then one row ahead of what has been fetched, so it
 //! is reset, and its snapshot let go, together with the fetch of the last row.
@@ -13,13 +14,16 @@ use oxlite_core::{CachedStatement, Connection as Core};
 use oxlite_sqlite::{Locked, Step};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
-use pyo3::types::{PyAnyMethods, PyString, PyTuple};
+use pyo3::types::{PyAnyMethods, PyList, PyString, PyTuple};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core, from_sqlite};
 use crate::gil::{Hold, detached};
-use crate::parameters;
-use crate::values::{TextFactory, description, row_to_tuple};
+use crate::parameters::{self, Objects, Parameters, Values};
+use crate::values::{RowTuple, description, row_to_tuple};
+
+/// How many parameter sets of a list or tuple are bound and stepped in one crossing.
+const SETS_PER_CROSSING: usize = 64;
 
 /// What users see of a cursor. Its lock is held for moments, never across a call into Python or
 /// SQLite, so a parameter generator may look at the very cursor that executes it.
@@ -30,6 +34,20 @@ pub(crate) struct Attributes {
     pub(crate) lastrowid: Option<i64>,
     pub(crate) arraysize: i64,
     pub(crate) is_closed: bool,
+}
+
+impl Attributes {
+    /// Those of a fresh cursor.
+    pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
+        Self {
+            description: None,
+            row_factory,
+            rowcount: -1,
+            lastrowid: None,
+            arraysize: 1,
+            is_closed: false,
+        }
+    }
 }
 
 /// What changes as a cursor is used.
@@ -43,19 +61,17 @@ impl State {
     pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
         Self {
             active: Mutex::new(None),
-            attributes: Mutex::new(Attributes {
-                description: None,
-                row_factory,
-                rowcount: -1,
-                lastrowid: None,
-                arraysize: 1,
-                is_closed: false,
-            }),
+            attributes: Mutex::new(Attributes::new(row_factory)),
         }
     }
 
     pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
         self.attributes.lock()
+    }
+
+    /// For the garbage collector, which must not wait.
+    pub(crate) fn try_attributes(&self) -> Option<MutexGuard<'_, Attributes>> {
+        self.attributes.try_lock()
     }
 
     /// The row factory, if rows are to be more than tuples.
@@ -97,11 +113,6 @@ impl<'c> Execution<'c> {
             .active
             .try_lock()
             .ok_or_else(|| ProgrammingError::new_err("Recursive use of cursors not allowed."))?;
-        if state.attributes().is_closed {
-            return Err(ProgrammingError::new_err(
-                "Cannot operate on a closed cursor.",
-            ));
-        }
         Ok(Self {
             active,
             state,
@@ -111,41 +122,68 @@ impl<'c> Execution<'c> {
         })
     }
 
-    /// Executes one statement once.
-    pub(crate) fn execute(
-        &mut self,
+    /// Runs code of the user's with the connection unlocked. The cursor stays ours.
+    fn unlocked<T>(
+        self,
         py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        parameters: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<(Self, T)> {
+        let Self {
+            active,
+            state,
+            locked,
+            core,
+            connection,
+        } = self;
+        drop(locked);
+        let result = work()?;
+        let locked = lock(py, core)?;
+        let execution = Self {
+            active,
+            state,
+            locked,
+            core,
+            connection,
+        };
+        Ok((execution, result))
+    }
+
+    /// Lets the connection go and keeps the cursor, for code of the user's that must not use it.
+    pub(crate) fn into_busy_cursor(self) -> impl Drop + use<'c> {
+        self.active
+    }
+
+    /// Executes one statement once.
+    pub(crate) fn execute<'py>(
+        mut self,
+        py: Python<'py>,
+        sql: &Bound<'py, PyString>,
+        parameters: &Parameters<'py>,
     ) -> PyResult<()> {
         let Some(mut cached) = self.prepare(py, sql)? else {
-            return Ok(());
-        };
-        let outcome = self.run_once(py, &mut cached, parameters);
-        match outcome {
-            Ok(step) => {
-                let description = if cached.statement.column_count(&self.locked) > 0 {
-                    Some(description(py, &mut cached, &self.locked)?.unbind())
-                } else {
-                    None
-                };
-                let rowcount = match (cached.is_data_modification, step) {
-                    (true, Step::Done) => self.locked.changes(),
-                    // RETURNING: counted when the last row has been fetched.
-                    (true, Step::Row) => 0,
-                    (false, _) => -1,
-                };
-                let mut attributes = self.state.attributes();
-                attributes.description = description;
-                attributes.rowcount = rowcount;
-                attributes.lastrowid = Some(self.locked.last_insert_rowid());
-                drop(attributes);
-                match step {
-                    Step::Row => *self.active = Some(cached),
-                    Step::Done => self.core.keep(cached, &self.locked),
+            return match parameters {
+                Parameters::Given(parameters) if parameters.len()? > 0 => {
+                    Err(ProgrammingError::new_err(format!(
+                        "Incorrect number of bindings supplied. The current statement uses 0, and \
+                         there are {} supplied.",
+                        parameters.len()?
+                    )))
                 }
-                Ok(())
-            }
+                _ => Ok(()),
+            };
+        };
+        self.begin_if_needed(py, &cached)?;
+        let mut objects = Objects::new();
+        if let Parameters::Given(parameters) = parameters
+            && !parameters::collect_plain(parameters, &mut objects)
+        {
+            let names = parameters::names(&cached, &self.locked);
+            let (execution, ()) =
+                self.unlocked(py, || parameters::collect(parameters, &names, &mut objects))?;
+            self = execution;
+        }
+        match self.run_once(py, &mut cached, &objects) {
+            Ok(step) => self.conclude(py, cached, step),
             Err(error) => {
                 self.core.keep(cached, &self.locked);
                 Err(error)
@@ -154,63 +192,161 @@ impl<'c> Execution<'c> {
     }
 
     fn run_once(
-        &mut self,
+        &self,
         py: Python<'_>,
         cached: &mut CachedStatement,
-        parameters: Option<&Bound<'_, PyAny>>,
+        objects: &Objects<'_>,
     ) -> PyResult<Step> {
-        self.begin_if_needed(py, cached)?;
-        match parameters {
-            Some(parameters) => parameters::bind(cached, &self.locked, parameters)?,
-            None => parameters::bind(cached, &self.locked, PyTuple::empty(py).as_any())?,
-        }
-        detached(py, || cached.statement.step(&self.locked))
-            .map_err(|error| from_sqlite(py, &error))
+        let values = parameters::values(objects, cached, &self.locked)?;
+        detached(py, &self.locked, |locked| {
+            parameters::bind(cached, locked, &values)?;
+            cached.statement.step(locked)
+        })
+        .map_err(|error| from_sqlite(py, &error))
     }
 
-    /// Executes one data modification statement with every set of parameters.
-    pub(crate) fn execute_many(
+    /// Notes what users see of an execution that went well.
+    fn conclude(
         &mut self,
         py: Python<'_>,
-        sql: &Bound<'_, PyString>,
-        parameter_sets: &Bound<'_, PyAny>,
+        mut cached: CachedStatement,
+        step: Step,
     ) -> PyResult<()> {
-        let Some(mut cached) = self.prepare(py, sql)? else {
-            return Ok(());
+        let description = self.describe(py, &mut cached)?;
+        let rowcount = match (cached.is_data_modification, step) {
+            (true, Step::Done) => self.locked.changes(),
+            // RETURNING: counted when the last row has been fetched.
+            (true, Step::Row) => 0,
+            (false, _) => -1,
         };
-        let outcome = self.run_many(py, &mut cached, parameter_sets);
-        self.core.keep(cached, &self.locked);
-        self.state.attributes().rowcount = outcome?;
+        let mut attributes = self.state.attributes();
+        attributes.description = description;
+        attributes.rowcount = rowcount;
+        attributes.lastrowid = Some(self.locked.last_insert_rowid());
+        drop(attributes);
+        match step {
+            Step::Row => *self.active = Some(cached),
+            Step::Done => self.core.keep(cached, &self.locked),
+        }
         Ok(())
     }
 
-    fn run_many(
-        &mut self,
+    fn describe(
+        &self,
         py: Python<'_>,
         cached: &mut CachedStatement,
-        parameter_sets: &Bound<'_, PyAny>,
-    ) -> PyResult<i64> {
-        if !cached.is_data_modification {
-            return Err(ProgrammingError::new_err(
-                "executemany() can only execute DML statements.",
-            ));
+    ) -> PyResult<Option<Py<PyTuple>>> {
+        if cached.statement.column_count(&self.locked) == 0 {
+            return Ok(None);
         }
-        let parameter_sets = parameter_sets.try_iter()?;
-        self.begin_if_needed(py, cached)?;
+        Ok(Some(description(py, cached, &self.locked)?.unbind()))
+    }
+
+    /// Executes one writing statement with every set of parameters.
+    pub(crate) fn execute_many<'py>(
+        mut self,
+        py: Python<'py>,
+        sql: &Bound<'py, PyString>,
+        parameter_sets: &Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let only_dml = "executemany() can only execute DML statements.";
+        let Some(mut cached) = self.prepare(py, sql)? else {
+            return Err(ProgrammingError::new_err(only_dml));
+        };
+        if cached.statement.is_read_only() {
+            self.core.keep(cached, &self.locked);
+            return Err(ProgrammingError::new_err(only_dml));
+        }
+        self.begin_if_needed(py, &cached)?;
+        let names = parameters::names(&cached, &self.locked);
+        // From a list or tuple many sets are taken at once. An iterator may look at what the set
+        // before has done, so it is asked for one at a time.
+        let at_once = match parameter_sets.is_exact_instance_of::<PyList>()
+            || parameter_sets.is_exact_instance_of::<PyTuple>()
+        {
+            true => SETS_PER_CROSSING,
+            false => 1,
+        };
         let mut rowcount = 0;
-        let mut hold = Hold::default();
-        for parameters in parameter_sets {
-            parameters::bind(cached, &self.locked, &parameters?)?;
-            let step = if self.locked.is_autocommit() {
-                // Each step commits by itself: it waits for a lock and for the disk.
-                detached(py, || run_to_end(cached, &self.locked))
-            } else {
-                hold.step(py, || run_to_end(cached, &self.locked))
-            };
-            step.map_err(|error| from_sqlite(py, &error))?;
-            rowcount += self.locked.changes();
+        let (execution, mut sets) = self.unlocked(py, || parameter_sets.try_iter())?;
+        self = execution;
+        loop {
+            let mut objects = Objects::new();
+            let mut lengths = Vec::with_capacity(at_once);
+            let (execution, failure) = self.unlocked(py, || {
+                Ok(take_sets(
+                    &mut sets,
+                    &names,
+                    at_once,
+                    &mut objects,
+                    &mut lengths,
+                ))
+            })?;
+            self = execution;
+            rowcount += self.run_sets(py, &mut cached, &objects, &lengths)?;
+            match failure {
+                Some(error) => {
+                    self.core.keep(cached, &self.locked);
+                    return Err(error);
+                }
+                None if lengths.len() < at_once => break,
+                None => {}
+            }
         }
-        Ok(rowcount)
+        let description = self.describe(py, &mut cached)?;
+        let mut attributes = self.state.attributes();
+        attributes.description = description;
+        attributes.rowcount = if cached.is_data_modification {
+            rowcount
+        } else {
+            -1
+        };
+        drop(attributes);
+        self.core.keep(cached, &self.locked);
+        Ok(())
+    }
+
+    /// Runs the statement with each of the sets; returns the rows changed.
+    fn run_sets(
+        &self,
+        py: Python<'_>,
+        cached: &mut CachedStatement,
+        objects: &Objects<'_>,
+        lengths: &[usize],
+    ) -> PyResult<i64> {
+        if lengths.is_empty() {
+            return Ok(0);
+        }
+        let mut failure = None;
+        let mut sets: Vec<Values<'_>> = Vec::with_capacity(lengths.len());
+        let mut rest = &objects[..];
+        for length in lengths {
+            let (set, tail) = rest.split_at(*length);
+            rest = tail;
+            match parameters::values(set, cached, &self.locked) {
+                Ok(values) => sets.push(values),
+                // The sets before it are executed all the same.
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        let rowcount = detached(py, &self.locked, |locked| {
+            let mut rowcount = 0;
+            for values in &sets {
+                parameters::bind(cached, locked, values)?;
+                // Rows of RETURNING are discarded.
+                while cached.statement.step(locked)? == Step::Row {}
+                rowcount += locked.changes();
+            }
+            Ok(rowcount)
+        })
+        .map_err(|error| from_sqlite(py, &error))?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(rowcount),
+        }
     }
 
     /// The statement for `sql`, after the one before has been finished; none for empty SQL.
@@ -230,7 +366,7 @@ impl<'c> Execution<'c> {
         if let Some(kept) = self.core.kept_statement(sql) {
             return Ok(Some(kept));
         }
-        detached(py, || self.core.statement(&self.locked, sql))
+        detached(py, &self.locked, |locked| self.core.statement(locked, sql))
             .map_err(|error| from_core(py, error))
     }
 
@@ -240,7 +376,8 @@ impl<'c> Execution<'c> {
             && self.locked.is_autocommit()
             && let Some(level) = self.connection.isolation_level_value()
         {
-            detached(py, || self.core.run(&self.locked, level.begin_statement()))
+            let begin = level.begin_statement();
+            detached(py, &self.locked, |locked| self.core.run(locked, begin))
                 .map_err(|error| from_core(py, error))?;
         }
         Ok(())
@@ -250,17 +387,22 @@ impl<'c> Execution<'c> {
     pub(crate) fn next_tuple<'py>(
         &mut self,
         py: Python<'py>,
-        text_factory: &TextFactory<'py>,
         hold: &mut Hold,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        text_as_bytes: bool,
+    ) -> PyResult<Option<RowTuple<'py>>> {
         let Some(cached) = &mut *self.active else {
             return Ok(None);
         };
         let Some(row) = cached.statement.row(&self.locked) else {
             return Ok(None);
         };
-        let tuple = row_to_tuple(py, cached, &self.locked, &row, text_factory)?;
-        match hold.step(py, || cached.statement.step(&self.locked)) {
+        let tuple = row_to_tuple(py, cached, &self.locked, &row, text_as_bytes)?;
+        let step = if cached.statement.is_read_only() {
+            hold.step(py, &self.locked, |locked| cached.statement.step(locked))
+        } else {
+            detached(py, &self.locked, |locked| cached.statement.step(locked))
+        };
+        match step {
             Ok(Step::Row) => {}
             Ok(Step::Done) => {
                 if cached.is_data_modification {
@@ -276,13 +418,6 @@ impl<'c> Execution<'c> {
         Ok(Some(tuple))
     }
 
-    /// The description of the active statement's columns.
-    pub(crate) fn description(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
-        let attributes = self.state.attributes();
-        let description = attributes.description.as_ref();
-        description.map(|description| description.clone_ref(py))
-    }
-
     /// Stops the active statement, if there is one, and keeps it for the next time.
     pub(crate) fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(cached) = &mut *self.active else {
@@ -292,7 +427,7 @@ impl<'c> Execution<'c> {
         let outcome = if cached.statement.is_read_only() {
             cached.statement.reset(&self.locked)
         } else {
-            detached(py, || cached.statement.reset(&self.locked))
+            detached(py, &self.locked, |locked| cached.statement.reset(locked))
         };
         self.keep_active();
         outcome.map_err(|error| from_sqlite(py, &error))
@@ -312,20 +447,34 @@ impl<'c> Execution<'c> {
     }
 
     /// Commits the open transaction, then runs a script without any implicit one.
-    pub(crate) fn execute_script(&mut self, py: Python<'_>, script: &str) -> PyResult<()> {
-        self.finish(py)?;
-        detached(py, || {
-            if !self.locked.is_autocommit() {
-                self.core.run(&self.locked, "COMMIT")?;
-            }
-            Ok(self.locked.execute_batch(script)?)
+    pub(crate) fn execute_script(&self, py: Python<'_>, script: &str) -> PyResult<()> {
+        detached(py, &self.locked, |locked| {
+            self.core.run_script(locked, script)
         })
         .map_err(|error| from_core(py, error))
     }
 }
 
-/// Steps to the end, discarding rows (of RETURNING).
-fn run_to_end(cached: &mut CachedStatement, locked: &Locked<'_>) -> oxlite_sqlite::Result<()> {
-    while cached.statement.step(locked)? == Step::Row {}
-    Ok(())
+/// Takes up to `at_once` parameter sets from the iterator; the error that ended it early, if any.
+fn take_sets<'py>(
+    sets: &mut Bound<'py, pyo3::types::PyIterator>,
+    names: &[Option<String>],
+    at_once: usize,
+    objects: &mut Objects<'py>,
+    lengths: &mut Vec<usize>,
+) -> Option<PyErr> {
+    while lengths.len() < at_once {
+        let before = objects.len();
+        let collected = match sets.next()? {
+            Ok(set) if parameters::collect_plain(&set, objects) => Ok(()),
+            Ok(set) => parameters::collect(&set, names, objects),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = collected {
+            objects.truncate(before);
+            return Some(error);
+        }
+        lengths.push(objects.len() - before);
+    }
+    None
 }

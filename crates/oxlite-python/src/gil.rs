@@ -1,38 +1,120 @@
 //! Who holds the GIL while SQLite works.
 //!
 //! - Everything that can wait for a lock or for the disk runs **without** it: opening, preparing,
-//!   the first step of an execution, BEGIN, COMMIT, ROLLBACK, closing.
-//! - Further steps (the next row, the next parameter set) run **with** it, for at most about a
-//!   millisecond in a row: giving it up at each step would let another thread take it away 100 times
-//!   in a fetch of 100 rows, and each time it costs up to a switch interval to get it back.
+//!   the first step of an execution, every step of a statement that writes, BEGIN, COMMIT,
+//!   ROLLBACK, closing.
+//! - Further rows of a statement that only reads are stepped **with** it: they wait for nothing,
+//!   since the snapshot is held, and giving the GIL up at each row lets another thread take it 100
+//!   times in a fetch of 100 rows, up to a switch interval each time. After about a millisecond it
+//!   is let go all the same, between two rows (`Hold`) or in the middle of one (`on_progress`).
 //! - The connection's lock is never *waited for* with the GIL held. Its holder may be waiting for
 //!   the GIL.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use oxlite_core::{Connection as Core, LockError};
+use oxlite_sqlite::Locked;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// How long steps may go on holding the GIL before one of them gives others a chance.
+/// How long SQLite may go on working with the GIL held.
 const HOLD_AT_MOST: Duration = Duration::from_millis(1);
 
-/// Vouches that a value is used without the GIL only in ways that need none.
-struct WithoutGil<T>(T);
+/// About how many instructions of SQLite's virtual machine go by between two calls of
+/// `on_progress`: some tens of microseconds.
+pub(crate) const PROGRESS_OPERATIONS: i32 = 2000;
 
-// SAFETY: `Python::detach` asks for `Send` as a stand-in for "touches no Python object". The closure
-// is not sent anywhere: it runs on this very thread, before `detach` returns. That it touches no
-// Python object is upheld by the callers of `detached`, all of them in this crate, which pass calls
-// into `oxlite-core` and `oxlite-sqlite` only; neither crate knows Python.
-unsafe impl<T> Send for WithoutGil<T> {}
+/// What may cross into `Python::detach`, which asks for `Send` as a stand-in for "touches no Python
+/// object".
+struct Crossing<T>(T);
 
-/// Runs `work`, which must not touch Python objects, without the GIL.
-pub(crate) fn detached<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
-    let work = WithoutGil(work);
+// SAFETY: private to this module, and given `Locked` guards alone, by `detached`, `close` and `wait_for`.
+// They are not sent anywhere: the closure runs on this very thread before `detach` returns. And
+// they touch no Python object: neither `oxlite-core` nor `oxlite-sqlite` knows Python, and a `Py`
+// dropped inside them (a statement's note) is put aside by PyO3 until the GIL is back.
+unsafe impl<T> Send for Crossing<T> {}
+
+/// Runs `work` on a locked connection without the GIL. What it captures is `Send`, so it holds no
+/// Python token.
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    locked: &Locked<'_>,
+    work: impl FnOnce(&Locked<'_>) -> T + Send,
+) -> T {
+    let locked = Crossing(locked);
     py.detach(move || {
         // Moved as a whole: closures capture fields, and the field alone is not `Send`.
-        let work = work;
-        WithoutGil((work.0)())
+        let locked = locked;
+        work(locked.0)
     })
-    .0
+}
+
+/// Closes a connection without the GIL: the last one of a file runs a checkpoint.
+pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
+    let locked = Crossing(locked);
+    py.detach(move || {
+        let locked = locked;
+        core.close(locked.0)
+    })
+}
+
+/// Waits for the connection's lock without the GIL.
+pub(crate) fn wait_for<'c>(py: Python<'_>, core: &'c Core) -> Result<Locked<'c>, LockError> {
+    py.detach(|| Crossing(core.lock())).0
+}
+
+/// What this thread does with the GIL while it steps.
+#[derive(Clone, Copy)]
+enum Holding {
+    /// It does not step, or steps without the GIL.
+    No,
+    /// It steps with the GIL; the clock has not been read.
+    Unwatched,
+    /// It steps with the GIL, at least since then.
+    Since(Instant),
+    /// It has let the GIL go in mid-step; this gets it back.
+    LetGo(*mut ffi::PyThreadState),
+}
+
+thread_local! {
+    static HOLDING: Cell<Holding> = const { Cell::new(Holding::No) };
+}
+
+/// Takes the GIL back, if it was let go, when a step ends in whatever way.
+struct TakeBack;
+
+impl Drop for TakeBack {
+    fn drop(&mut self) {
+        if let Holding::LetGo(thread_state) = HOLDING.replace(Holding::No) {
+            // SAFETY: saved by `on_progress` on this thread, restored once.
+            unsafe { ffi::PyEval_RestoreThread(thread_state) };
+        }
+    }
+}
+
+/// Runs `work`, a step that touches no Python object, with the GIL, which `on_progress` lets go if
+/// it takes long.
+fn holding<T>(_py: Python<'_>, work: impl FnOnce() -> T) -> T {
+    HOLDING.set(Holding::Unwatched);
+    let _take_back = TakeBack;
+    work()
+}
+
+/// Called by SQLite every so often in the middle of a step: lets the GIL go when this step has held
+/// it for long. Never interrupts.
+pub(crate) fn on_progress() -> bool {
+    match HOLDING.get() {
+        Holding::Unwatched => HOLDING.set(Holding::Since(Instant::now())),
+        Holding::Since(since) if since.elapsed() >= HOLD_AT_MOST => {
+            // SAFETY: this thread holds the GIL (`holding` was entered with it and nothing has let
+            // it go since), and calls no Python until `TakeBack` restores it: between here and
+            // there run only SQLite and Rust code of the two inner crates.
+            HOLDING.set(Holding::LetGo(unsafe { ffi::PyEval_SaveThread() }));
+        }
+        Holding::No | Holding::Since(_) | Holding::LetGo(_) => {}
+    }
+    false
 }
 
 /// A run of steps that hold the GIL, interrupted when it has become too long.
@@ -63,19 +145,21 @@ impl Default for Hold {
 }
 
 impl Hold {
-    /// Runs one step, holding the GIL unless it has been held for long.
+    /// Runs one step of a statement that only reads and has a snapshot, so it waits for nothing.
     #[inline]
-    pub(crate) fn step<T>(&mut self, py: Python<'_>, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn step<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        locked: &Locked<'_>,
+        work: impl FnOnce(&Locked<'_>) -> T + Send,
+    ) -> T {
         if self.unwatched > 0 {
             self.unwatched -= 1;
-            return work();
-        }
-        if self.is_too_long() {
-            let result = detached(py, work);
+        } else if self.is_too_long() {
             *self = Self::default();
-            return result;
+            return detached(py, locked, work);
         }
-        work()
+        holding(py, || work(locked))
     }
 
     fn is_too_long(&mut self) -> bool {

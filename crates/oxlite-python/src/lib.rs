@@ -18,7 +18,8 @@ use pyo3::prelude::*;
 
 /// The private extension module behind the package `oxlite`.
 #[pymodule]
-#[pyo3(name = "_native")]
+// The GIL policy (gil.rs) presumes a GIL: a free-threaded interpreter turns it on for this module.
+#[pyo3(name = "_native", gil_used = true)]
 mod native {
     use oxlite_core::{PROFILES, PragmaValue};
     use oxlite_sqlite::build;

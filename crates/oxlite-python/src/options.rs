@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use oxlite_core::{BusyPolicy, OpenOptions, PragmaValue, Profile};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
 
@@ -16,6 +16,17 @@ pub(crate) struct Extras<'a, 'py> {
     pub(crate) journal: &'a str,
     pub(crate) busy: Option<&'a str>,
     pub(crate) allow_no_locking: bool,
+}
+
+/// A truth value as Python sees it: the standard library takes 1 for `True`.
+pub(crate) struct Truth(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for Truth {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.is_truthy().map(Self)
+    }
 }
 
 /// Checks every argument; no file is touched.
@@ -75,7 +86,12 @@ fn pragma_values(pragmas: &Bound<'_, PyDict>) -> PyResult<Vec<(String, PragmaVal
             let value = if let Ok(boolean) = value.cast::<PyBool>() {
                 PragmaValue::Boolean(boolean.is_true())
             } else if value.is_instance_of::<PyInt>() {
-                PragmaValue::Integer(value.extract()?)
+                let number = value.extract().map_err(|_| {
+                    PyValueError::new_err(format!(
+                        "PRAGMA {name} takes a 64-bit integer, not {value}"
+                    ))
+                })?;
+                PragmaValue::Integer(number)
             } else if let Ok(text) = value.cast::<PyString>() {
                 PragmaValue::Text(text.to_str()?.to_owned())
             } else {

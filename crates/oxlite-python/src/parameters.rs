@@ -1,206 +1,233 @@
-//! Python objects to bound parameters: one positional or named set for one execution.
+//! Python objects to bound parameters, in two phases.
+//!
+//! 1. **Collecting** turns a sequence or mapping into objects of SQLite's own types. It may run the
+//!    user's code (a mapping's `__getitem__`, a buffer's export), so it happens with the connection
+//!    unlocked, unless the objects are such that no code of the user's can run.
+//! 2. **Binding** takes the values, borrowed from those objects, and needs no GIL.
 
 use oxlite_core::CachedStatement;
 use oxlite_sqlite::{Locked, ValueRef};
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyOverflowError};
+use pyo3::exceptions::{PyBufferError, PyLookupError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PySequence,
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView,
     PyString, PyTuple,
 };
+use smallvec::SmallVec;
 
-use crate::error::{ProgrammingError, from_sqlite};
+use crate::error::ProgrammingError;
 
-/// Binds every parameter of the statement; a number or a name that does not fit is an error.
-pub(crate) fn bind(
-    cached: &mut CachedStatement,
-    locked: &Locked<'_>,
-    parameters: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    let py = parameters.py();
-    if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
-        check_count(cached, tuple.len())?;
-        for (index, value) in tuple.iter_borrowed().enumerate() {
-            bind_one(cached, locked, index + 1, &value)?;
-        }
-        Ok(())
-    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
-        check_count(cached, list.len())?;
-        bind_items(cached, locked, |index| list.get_item(index))
-    } else if let Ok(dict) = parameters.cast_exact::<PyDict>() {
-        bind_named(cached, locked, py, |name| match dict.get_item(name)? {
-            Some(value) => Ok(value),
-            None => Err(PyKeyError::new_err(name.to_owned())),
-        })
-    } else if let Ok(sequence) = parameters.cast::<PySequence>() {
-        check_count(cached, sequence.len()?)?;
-        bind_items(cached, locked, |index| sequence.get_item(index))
-    } else if let Ok(mapping) = parameters.cast::<PyMapping>() {
-        bind_named(cached, locked, py, |name| mapping.get_item(name))
-    } else {
-        bind_duck_typed(cached, locked, parameters)
+/// The objects of one or more parameter sets, one after the other.
+pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 8]>;
+
+/// Values borrowed from objects.
+pub(crate) type Values<'a> = SmallVec<[ValueRef<'a>; 8]>;
+
+/// The `parameters` argument: `None` is an object like any other (and refused), absence is not.
+pub(crate) enum Parameters<'py> {
+    Absent,
+    Given(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Parameters<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self::Given(object.to_owned()))
     }
 }
 
-/// Objects that are registered neither as sequences nor as mappings but behave like one.
-fn bind_duck_typed(
-    cached: &mut CachedStatement,
-    locked: &Locked<'_>,
-    parameters: &Bound<'_, PyAny>,
+/// Appends the objects of a tuple or list, if no code of the user's can run meanwhile: both exactly
+/// those types, and every object exactly of a type SQLite has.
+#[inline]
+pub(crate) fn collect_plain<'py>(
+    parameters: &Bound<'py, PyAny>,
+    objects: &mut Objects<'py>,
+) -> bool {
+    let before = objects.len();
+    if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
+        objects.extend(tuple.iter());
+    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
+        objects.extend(list.iter());
+    } else {
+        return false;
+    }
+    let is_plain = objects[before..].iter().all(is_plain);
+    if !is_plain {
+        objects.truncate(before);
+    }
+    is_plain
+}
+
+#[inline]
+fn is_plain(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyString>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_none()
+        || object.is_exact_instance_of::<PyBool>()
+        || object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyBytes>()
+}
+
+/// The parameters' names as the statement has them, without prefix; `None` for a plain `?`.
+pub(crate) fn names(cached: &CachedStatement, locked: &Locked<'_>) -> Vec<Option<String>> {
+    (1..=cached.statement.parameter_count())
+        .map(|index| {
+            let name = cached.statement.parameter_name(locked, index)?;
+            // `?2` goes by the name `2`; `?` has none.
+            Some(name.strip_prefix([':', '@', '$', '?'])?.to_owned())
+        })
+        .collect()
+}
+
+/// Appends the objects of any sequence or mapping. May run the user's code.
+pub(crate) fn collect<'py>(
+    parameters: &Bound<'py, PyAny>,
+    names: &[Option<String>],
+    objects: &mut Objects<'py>,
 ) -> PyResult<()> {
-    if !parameters.hasattr("__getitem__")? {
+    let before = objects.len();
+    if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
+        objects.extend(tuple.iter());
+    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
+        objects.extend(list.iter());
+    } else if !parameters.hasattr("__getitem__")? {
         return Err(ProgrammingError::new_err(
             "parameters are of unsupported type",
         ));
+    } else if parameters.is_instance_of::<PyDict>()
+        || parameters.cast::<PyMapping>().is_ok()
+        || !parameters.hasattr("__len__")?
+    {
+        collect_named(parameters, names, objects)?;
+    } else {
+        // A sequence by its behaviour, as the standard library takes it.
+        for index in 0..parameters.len()? {
+            objects.push(parameters.get_item(index)?);
+        }
     }
-    if let Ok(length) = parameters.len() {
-        check_count(cached, length)?;
-        return bind_items(cached, locked, |index| parameters.get_item(index));
-    }
-    bind_named(cached, locked, parameters.py(), |name| {
-        parameters.get_item(name)
-    })
-}
-
-fn check_count(cached: &CachedStatement, supplied: usize) -> PyResult<()> {
-    let wanted = cached.statement.parameter_count();
-    if wanted == supplied {
-        return Ok(());
-    }
-    Err(ProgrammingError::new_err(format!(
-        "Incorrect number of bindings supplied. The current statement uses {wanted}, and there are \
-         {supplied} supplied."
-    )))
-}
-
-fn bind_items<'py>(
-    cached: &mut CachedStatement,
-    locked: &Locked<'_>,
-    item: impl Fn(usize) -> PyResult<Bound<'py, PyAny>>,
-) -> PyResult<()> {
-    for index in 0..cached.statement.parameter_count() {
-        bind_one(cached, locked, index + 1, &item(index)?)?;
+    for object in &mut objects[before..] {
+        if let Some(bytes) = bytes_of_buffer(object)? {
+            *object = bytes.into_any();
+        }
     }
     Ok(())
 }
 
-fn bind_named<'py>(
-    cached: &mut CachedStatement,
-    locked: &Locked<'_>,
-    py: Python<'py>,
-    item: impl Fn(&str) -> PyResult<Bound<'py, PyAny>>,
+fn collect_named<'py>(
+    mapping: &Bound<'py, PyAny>,
+    names: &[Option<String>],
+    objects: &mut Objects<'py>,
 ) -> PyResult<()> {
-    for index in 1..=cached.statement.parameter_count() {
-        // Without its prefix, as Python code spells it. `?2` is a number, not a name.
-        let name = cached
-            .statement
-            .parameter_name(locked, index)
-            .and_then(|name| name.strip_prefix([':', '@', '$']))
-            .map(str::to_owned);
+    let py = mapping.py();
+    for (index, name) in names.iter().enumerate() {
         let Some(name) = name else {
             return Err(ProgrammingError::new_err(format!(
-                "Binding {index} has no name, but you supplied a dictionary (which has only names)."
+                "Binding {} has no name, but you supplied a dictionary (which has only names).",
+                index + 1
             )));
         };
-        let value = match item(&name) {
-            Ok(value) => value,
-            Err(error) if is_lookup_error(&error, py) => {
+        match mapping.get_item(name) {
+            Ok(object) => objects.push(object),
+            Err(error) if error.is_instance_of::<PyLookupError>(py) => {
                 return Err(ProgrammingError::new_err(format!(
                     "You did not supply a value for binding parameter :{name}."
                 )));
             }
             Err(error) => return Err(error),
-        };
-        bind_one(cached, locked, index, &value)?;
+        }
     }
     Ok(())
 }
 
-/// Binds one value in the storage class of its Python type.
-#[inline]
-fn bind_one(
-    cached: &mut CachedStatement,
+/// The bytes of an object that exports a buffer and is not `bytes` already.
+fn bytes_of_buffer<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    if is_plain(object) || object.is_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
+    if let Ok(bytes) = object.cast::<PyByteArray>() {
+        return Ok(Some(PyBytes::new(object.py(), &bytes.to_vec())));
+    }
+    let is_view = object.is_instance_of::<PyMemoryView>();
+    let view = match PyMemoryView::from(object) {
+        Ok(view) => view,
+        // A view that has been released says so; anything else exports no buffer.
+        Err(error) if is_view => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    if !view.getattr("c_contiguous")?.is_truthy()? {
+        return Err(PyBufferError::new_err(
+            "underlying buffer is not C-contiguous",
+        ));
+    }
+    Ok(Some(view.call_method0("tobytes")?.cast_into::<PyBytes>()?))
+}
+
+/// The values of one parameter set, in the storage class of each object's type. Runs no code of the
+/// user's.
+pub(crate) fn values<'a>(
+    objects: &'a [Bound<'_, PyAny>],
+    cached: &CachedStatement,
     locked: &Locked<'_>,
-    index: usize,
-    value: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    if let Ok(text) = value.cast::<PyString>() {
-        put(
-            cached,
-            locked,
-            index,
-            value,
-            ValueRef::Text(text.to_str()?.as_bytes()),
-        )
-    } else if let Ok(integer) = value.cast::<PyInt>() {
-        let integer = integer.extract().map_err(|_| {
+) -> PyResult<Values<'a>> {
+    let wanted = cached.statement.parameter_count();
+    if wanted != objects.len() {
+        return Err(ProgrammingError::new_err(format!(
+            "Incorrect number of bindings supplied. The current statement uses {wanted}, and there \
+             are {} supplied.",
+            objects.len()
+        )));
+    }
+    let mut values = Values::with_capacity(objects.len());
+    for (index, object) in objects.iter().enumerate() {
+        match value(object)? {
+            Some(value) => values.push(value),
+            None => {
+                let name = cached.statement.parameter_name(locked, index + 1);
+                let label =
+                    name.map_or_else(|| (index + 1).to_string(), |name| format!("'{name}'"));
+                return Err(ProgrammingError::new_err(format!(
+                    "Error binding parameter {label}: type '{}' is not supported",
+                    object.get_type().name()?
+                )));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// One value; `None` for a type SQLite does not have.
+#[inline]
+fn value<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<ValueRef<'a>>> {
+    Ok(Some(if let Ok(text) = object.cast::<PyString>() {
+        ValueRef::Text(text.to_str()?.as_bytes())
+    } else if let Ok(integer) = object.cast::<PyInt>() {
+        ValueRef::Integer(integer.extract().map_err(|_| {
             PyOverflowError::new_err("Python int too large to convert to SQLite INTEGER")
-        })?;
-        put(cached, locked, index, value, ValueRef::Integer(integer))
-    } else if value.is_none() {
-        put(cached, locked, index, value, ValueRef::Null)
-    } else if let Ok(real) = value.cast::<PyFloat>() {
-        put(cached, locked, index, value, ValueRef::Real(real.value()))
-    } else if let Ok(bytes) = value.cast::<PyBytes>() {
-        put(
-            cached,
-            locked,
-            index,
-            value,
-            ValueRef::Blob(bytes.as_bytes()),
-        )
-    } else if let Ok(bytes) = value.cast::<PyByteArray>() {
-        put(
-            cached,
-            locked,
-            index,
-            value,
-            ValueRef::Blob(&bytes.to_vec()),
-        )
-    } else if let Ok(view) = PyMemoryView::from(value) {
-        let bytes = view.call_method0("tobytes")?;
-        let bytes = bytes.cast::<PyBytes>()?;
-        put(
-            cached,
-            locked,
-            index,
-            value,
-            ValueRef::Blob(bytes.as_bytes()),
-        )
+        })?)
+    } else if object.is_none() {
+        ValueRef::Null
+    } else if let Ok(real) = object.cast::<PyFloat>() {
+        ValueRef::Real(real.value())
+    } else if let Ok(bytes) = object.cast::<PyBytes>() {
+        ValueRef::Blob(bytes.as_bytes())
     } else {
-        Err(ProgrammingError::new_err(format!(
-            "Error binding parameter {}: type '{}' is not supported",
-            parameter_label(cached, locked, index),
-            value.get_type().name()?
-        )))
-    }
+        return Ok(None);
+    }))
 }
 
+/// Binds one parameter set.
 #[inline]
-fn put(
+pub(crate) fn bind(
     cached: &mut CachedStatement,
     locked: &Locked<'_>,
-    index: usize,
-    value: &Bound<'_, PyAny>,
-    converted: ValueRef<'_>,
-) -> PyResult<()> {
-    if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = converted {
-        cached.bound_bytes += bytes.len();
+    values: &[ValueRef<'_>],
+) -> oxlite_sqlite::Result<()> {
+    for (index, value) in values.iter().enumerate() {
+        if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+            cached.bound_bytes += bytes.len();
+        }
+        cached.statement.bind(locked, index + 1, *value)?;
     }
-    cached
-        .statement
-        .bind(locked, index, converted)
-        .map_err(|error| from_sqlite(value.py(), &error))
-}
-
-/// The parameter as the user wrote it: its quoted name, or its number.
-fn parameter_label(cached: &CachedStatement, locked: &Locked<'_>, index: usize) -> String {
-    cached
-        .statement
-        .parameter_name(locked, index)
-        .map_or_else(|| index.to_string(), |name| format!("'{name}'"))
-}
-
-fn is_lookup_error(error: &PyErr, py: Python<'_>) -> bool {
-    error.is_instance_of::<PyKeyError>(py) || error.is_instance_of::<PyIndexError>(py)
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
@@ -86,7 +86,8 @@ impl Row {
         if key.hasattr("__index__")? {
             return data.as_any().get_item(key);
         }
-        Err(PyTypeError::new_err("Index must be int or string"))
+        // The standard library's class for this, odd as it is.
+        Err(PyIndexError::new_err("Index must be int or string"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {

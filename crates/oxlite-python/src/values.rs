@@ -30,34 +30,63 @@ impl<'py> TextFactory<'py> {
             Self::Callable(factory.clone())
         }
     }
+
+    /// Whether rows are to be made with bytes in place of text.
+    pub(crate) fn wants_bytes(&self) -> bool {
+        !matches!(self, Self::Str)
+    }
+
+    /// The row as the user wants it. Calls the user's code, so nothing may be locked.
+    pub(crate) fn finish(&self, row: RowTuple<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Self::Callable(factory) = self else {
+            return Ok(row.tuple);
+        };
+        let py = row.tuple.py();
+        let mut texts = row.texts.into_iter().peekable();
+        tuple_of(py, row.tuple.len(), |index| {
+            let item = row.tuple.get_item(index)?;
+            match texts.next_if_eq(&index) {
+                Some(_) => factory.call1((item,)),
+                None => Ok(item),
+            }
+        })
+    }
 }
 
-/// The row as a tuple.
+/// A row, and which of its items are text that was made into bytes.
+pub(crate) struct RowTuple<'py> {
+    pub(crate) tuple: Bound<'py, PyTuple>,
+    texts: Vec<usize>,
+}
+
+/// The row as a tuple. Runs no code of the user's.
 #[inline]
 pub(crate) fn row_to_tuple<'py>(
     py: Python<'py>,
     cached: &CachedStatement,
     locked: &Locked<'_>,
     row: &Row<'_>,
-    text_factory: &TextFactory<'py>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    tuple_of(py, row.len(), |index| {
+    text_as_bytes: bool,
+) -> PyResult<RowTuple<'py>> {
+    let mut texts = Vec::new();
+    let tuple = tuple_of(py, row.len(), |index| {
         let value = row.get(index).map_err(|error| from_sqlite(py, &error))?;
         Ok(match value {
             ValueRef::Null => py.None().into_bound(py),
             ValueRef::Integer(integer) => PyInt::new(py, integer).into_any(),
             ValueRef::Real(real) => PyFloat::new(py, real).into_any(),
             ValueRef::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
-            ValueRef::Text(text) => match text_factory {
-                TextFactory::Str => match PyString::from_bytes(py, text) {
-                    Ok(text) => text.into_any(),
-                    Err(_) => return Err(undecodable(cached, locked, index, text)),
-                },
-                TextFactory::Bytes => PyBytes::new(py, text).into_any(),
-                TextFactory::Callable(factory) => factory.call1((PyBytes::new(py, text),))?,
+            ValueRef::Text(text) if text_as_bytes => {
+                texts.push(index);
+                PyBytes::new(py, text).into_any()
+            }
+            ValueRef::Text(text) => match PyString::from_bytes(py, text) {
+                Ok(text) => text.into_any(),
+                Err(_) => return Err(undecodable(cached, locked, index, text)),
             },
         })
-    })
+    })?;
+    Ok(RowTuple { tuple, texts })
 }
 
 /// A tuple of `length` items made one by one, without a vector in between.

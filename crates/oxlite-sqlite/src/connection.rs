@@ -230,16 +230,19 @@ pub struct InterruptHandle {
 }
 
 impl InterruptHandle {
-    /// Makes the statements running now fail with `SQLITE_INTERRUPT`; nothing if none runs or the
+    /// Makes the statements running now, if any, fail with `SQLITE_INTERRUPT`; `false` if the
     /// connection is closed.
-    pub fn interrupt(&self) {
-        if let Some(handle) = self.handle.upgrade() {
-            let target = handle.interruptible.lock();
-            if !target.0.is_null() {
-                // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
-                unsafe { ffi::sqlite3_interrupt(target.0) };
-            }
+    pub fn interrupt(&self) -> bool {
+        let Some(handle) = self.handle.upgrade() else {
+            return false;
+        };
+        let target = handle.interruptible.lock();
+        if target.0.is_null() {
+            return false;
         }
+        // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
+        unsafe { ffi::sqlite3_interrupt(target.0) };
+        true
     }
 }
 
@@ -495,19 +498,6 @@ impl<'c> Locked<'c> {
         // SAFETY: as above; not used after this line.
         unsafe { ffi::sqlite3_free(message.cast()) };
         Err(Error::new(code, text))
-    }
-
-    /// Prepares and runs every statement of `sql`, discarding rows.
-    pub fn execute_batch(&self, sql: &str) -> Result<()> {
-        let mut rest = sql;
-        while !rest.is_empty() {
-            let prepared = self.prepare(rest, false)?;
-            if let Some(mut statement) = prepared.statement {
-                while statement.step(self)? == crate::Step::Row {}
-            }
-            rest = &rest[prepared.tail_offset..];
-        }
-        Ok(())
     }
 }
 

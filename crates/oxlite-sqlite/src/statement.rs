@@ -55,6 +55,27 @@ impl Locked<'_> {
     /// Prepares the first statement of `sql`. `persistent` tells SQLite that it will be kept and
     /// used again, as in a statement cache.
     pub fn prepare(&self, sql: &str, persistent: bool) -> Result<Prepared> {
+        self.prepare_bytes(sql.as_bytes(), persistent)
+    }
+
+    /// Prepares and runs every statement of `script`, discarding rows.
+    pub fn execute_batch(&self, script: &str) -> Result<()> {
+        // With a NUL at its end SQLite reads the text in place; without, it copies what remains of
+        // the script for each statement.
+        let script = [script.as_bytes(), b"\0"].concat();
+        let mut rest = &script[..];
+        while rest.len() > 1 {
+            let prepared = self.prepare_bytes(rest, false)?;
+            if let Some(mut statement) = prepared.statement {
+                while statement.step(self)? == Step::Row {}
+            }
+            rest = &rest[prepared.tail_offset..];
+        }
+        Ok(())
+    }
+
+    /// Prepares the first statement of a text that is UTF-8, perhaps with a NUL at its end.
+    fn prepare_bytes(&self, sql: &[u8], persistent: bool) -> Result<Prepared> {
         let Ok(length) = c_int::try_from(sql.len()) else {
             return Err(Error::from_code(ffi::SQLITE_TOOBIG));
         };

@@ -8,6 +8,7 @@ PEP 249 wants at module level.
 Invariant: nothing here reaches the standard library's ``sqlite3``, whose SQLite is another copy.
 """
 
+import collections.abc as _abc
 import datetime as _datetime
 import time as _time
 
@@ -73,6 +74,8 @@ that finds it in use waits, without the GIL.
 
 sqlite_version_info: tuple[int, ...] = tuple(int(part) for part in sqlite_version.split("."))
 """The version of SQLite inside, as numbers."""
+
+_abc.Sequence.register(Row)
 
 Date = _datetime.date
 Time = _datetime.time
