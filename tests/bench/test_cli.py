@@ -24,6 +24,12 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--repeats", "0"), "--repeats must be at least 1"),
         (("kv", "--write-ratio", "2"), "--write-ratio must be between 0 and 1"),
         (("kv", "--timeout", "-1"), "--timeout must be at least 0"),
+        (("kv", "--timeout", "inf"), "--timeout must be finite"),
+        (("kv", "--timeout", "1e9"), "--timeout must be at most 86,400"),
+        (("kv", "--fairness", "inf"), "--fairness must be finite"),
+        (("kv", "--fairness", "nan"), "--fairness must be at least 0"),
+        (("kv", "--time-budget", "inf"), "--time-budget must be finite"),
+        (("kv", "--scenario", "busy=gate"), "nothing to run"),
         (("kv", "--processes", "many"), "valid integer"),
         (("kv", "--scenario", "driver=oxlit"), "did you mean 'oxlite'"),
         (("kv", "--scenario", "journal=wall"), "did you mean 'wal'"),
@@ -31,6 +37,8 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--scenario", "pools=shared"), "no axis 'pools'"),
         (("kv", "--directory", "/absent/directory"), "is not a directory"),
         (("kv", "--json", "/absent/directory/r.json"), "is not a directory"),
+        (("kv", "--json", "/proc/r.json"), "cannot write /proc/r.json"),
+        (("driver", "--markdown", "/proc/r.md"), "cannot write /proc/r.md"),
         (("driver", "--operations", "1"), "--operations must be at least"),
         (("kw",), "kw"),
     ],
@@ -40,7 +48,9 @@ def test_wrong_usage_is_one_line_and_code_2(
 ) -> None:
     ended = bench(*arguments)
     assert ended.returncode == 2
+    assert ended.stderr.startswith("oxlite: error: ")
     assert message in ended.stderr
+    assert not ended.stdout
     assert len(ended.stderr.strip().splitlines()) == 1
     assert "Traceback" not in ended.stderr
 
@@ -64,6 +74,20 @@ def test_a_run_prints_its_report_and_writes_its_file(bench: Bench, tmp_path: Pat
     again = bench(*shlex.split(line.removeprefix("repeat with: oxlite bench ")))
     assert again.returncode == 0, again.stderr
     assert line in again.stdout
+
+
+def test_a_full_disk_at_the_end_does_not_lose_the_report(bench: Bench, tmp_path: Path) -> None:
+    page = tmp_path / "r.md"
+    ended = bench(
+        "driver", "--operations", "200", "--repeats", "1", "--json", "/dev/full",
+        "--markdown", page, "--directory", tmp_path,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "repeat with: oxlite bench driver" in ended.stdout
+    assert "stdlib (own build): driver " in ended.stdout
+    assert ended.stderr == "oxlite: error: cannot write /dev/full: No space left on device\n"
+    assert "| stdlib |" in page.read_text()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.md"]
 
 
 def test_a_reader_that_goes_away_ends_the_run_cleanly(start: Bench, tmp_path: Path) -> None:

@@ -11,11 +11,15 @@ import pytest
 
 from oxlite.bench import UsageError, VerificationError
 from oxlite.bench.harness import record
+from oxlite.bench.harness.model import Result, Sample
 from oxlite.bench.harness.run import Listener
-from oxlite.bench.lab import Request, perform
-from oxlite.bench.workloads.kv import figures, verify, work
+from oxlite.bench.harness.statistics import supported
+from oxlite.bench.lab import TRUSTED_REPEATS, Request, UnwrittenError, perform
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.kv import figures, verify, work, workload
 from oxlite.bench.workloads.kv.figures import Outcome
 from oxlite.bench.workloads.kv.work import KvParameters
+from oxlite.bench.workloads.kv.workload import KvWorkload
 
 SMALL = KvParameters(processes=2, queries=400, keys=50, write_ratio=0.5)
 
@@ -53,7 +57,13 @@ def test_the_mix_is_as_asked() -> None:
         {"write_ratio": 1.1},
         {"write_ratio": float("nan")},
         {"timeout_seconds": -1.0},
+        {"timeout_seconds": float("inf")},
+        {"timeout_seconds": float("nan")},
+        {"timeout_seconds": 2.0**31 / 1000},
         {"fairness_seconds": -1.0},
+        {"fairness_seconds": float("inf")},
+        {"fairness_seconds": float("nan")},
+        {"queries": 10**400},
     ],
 )
 def test_parameters_out_of_range_are_refused(changes: dict[str, Any]) -> None:
@@ -197,6 +207,7 @@ def test_every_kind_of_row_runs_and_is_the_same_work(tmp_path: Path, listener: L
         assert row.environment["schema"]
     assert not list(place.iterdir())
     assert record.read(file) == result
+    assert [sorted(turns) for turns in result.orders] == [sorted(labels)]
     again = perform(replace(request, scenarios=["journal=wal,pragmas=tuned,busy=none"]), listener)
     assert result.work_digest == again.work_digest
 
@@ -232,3 +243,95 @@ def test_keep_leaves_the_databases(tmp_path: Path, listener: Listener) -> None:
 def test_all_and_quick_choose_cells(listener: Listener, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         perform(Request("kv", TINY, ["busy=none"], every=True, directory=tmp_path), listener)
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "message"),
+    [
+        (["busy=gate"], "nothing to run: the gate is Oxlite's.*; this version of oxlite has no"),
+        (["driver=stdlib,busy=fair", "driver=stdlib,build=seed"], "nothing to run: the standard"),
+    ],
+)
+def test_nothing_is_measured_when_nothing_asked_for_can_run(
+    scenarios: list[str],
+    message: str,
+    listener: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        perform(Request("kv", TINY, scenarios, directory=tmp_path), listener)
+    assert not listener.heard
+
+
+STDLIB_FAIR = {
+    f"stdlib {journal} {pragmas} fair"
+    for journal in ("rollback", "wal")
+    for pragmas in ("stock", "tuned")
+}
+
+
+class Nothing:
+    """A session that measures nothing."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
+        return Sample({"wall_seconds": 1.0})
+
+
+def selected(listener: Listener, tmp_path: Path, monkeypatch: Any, **how: Any) -> Result:  # noqa: ANN401
+    monkeypatch.setattr(workload, "KvSession", Nothing)
+    return perform(Request("kv", TINY, repeats=1, directory=tmp_path, **how), listener)
+
+
+def test_the_default_has_every_cell_but_the_rollback_tuned_ones(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = selected(listener, tmp_path, monkeypatch, every=True)
+    default = selected(listener, tmp_path, monkeypatch)
+    assert len(every.rows) == 20
+    assert not every.left
+    for result in (every, default):
+        assert {cell.scenario.label for cell in result.impossible} == STDLIB_FAIR
+    rows = {row.label for row in default.rows}
+    assert rows | set(default.left) == {row.label for row in every.rows}
+    assert len(default.left) == 5
+    assert all("rollback tuned" in label for label in default.left)
+
+
+def test_the_quick_selection_tells_the_story(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = selected(listener, tmp_path, monkeypatch, quick=True)
+    rows = [row.label for row in quick.rows]
+    assert rows[0] == "stdlib rollback stock backoff"
+    assert {"stdlib wal tuned backoff", "oxlite wal tuned fair"} <= set(rows)
+    assert len(rows) + len(quick.left) == 20
+    assert {cell.scenario.label for cell in quick.impossible} == STDLIB_FAIR
+    assert not selected(listener, tmp_path, monkeypatch, scenarios=["busy=none"]).left
+
+
+def test_the_quick_work_has_enough_writes_for_their_99th_percentile() -> None:
+    parameters = KvWorkload().parameters({}, quick=True)
+    streams = (work.stream(parameters, process) for process in range(parameters.processes))
+    writes = sum(value is not None for stream in streams for _, value in stream)
+    assert supported(TRUSTED_REPEATS * writes, 99.0)
+
+
+def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_run(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "r.md"
+    with pytest.raises(UnwrittenError, match="cannot write /dev/full: No space left") as caught:
+        selected(listener, tmp_path, monkeypatch, json_file=Path("/dev/full"), markdown_file=page)
+    assert len(caught.value.result.rows) == 15
+    assert page.read_text().count("| scenario |") == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.md"]
+
+
+def test_two_files_need_two_names(listener: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    file = tmp_path / "r"
+    with pytest.raises(UsageError, match="the same file"):
+        perform(Request("kv", TINY, json_file=file, markdown_file=file), listener)
+    assert not listener.heard

@@ -2,6 +2,7 @@
 
 import io
 from array import array
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -9,10 +10,13 @@ from rich.console import Console
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import latencies
 from oxlite.bench.layout import DASH, WITHHELD, names, number
+from oxlite.bench.report import markdown
+from oxlite.bench.report.facts import MULTIPLIED
 from oxlite.bench.report.progress import Lines, watching
-from oxlite.bench.report.terminal import MULTIPLIED, show
+from oxlite.bench.report.terminal import show
 from oxlite.bench.scenarios.cells import Cell
 from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.kv.workload import KvWorkload
 
 FIGURES = {
     "operations_per_second": 250_123.0,
@@ -77,6 +81,85 @@ def test_tables_fit_120_columns(result: Result) -> None:
     table = [line for line in lines if line.startswith(("scenario", "stdlib", "oxlite", "─"))]
     assert len(table) == 2 * 5
     assert max(map(len, table)) <= 120
+
+
+@pytest.mark.parametrize("build", ["stock", "seed"])
+def test_tables_fit_120_columns_with_a_build(result: Result, build: str) -> None:
+    wide = row("oxlite", "rollback", "tuned", "backoff", build, wall=123.4)
+    result.rows.append(wide)
+    lines = printed(result).splitlines()
+    assert sum(line.startswith(f"oxlite-{build} rollback tuned backoff ") for line in lines) == 2
+    table = [line for line in lines if line.startswith(("scenario", "stdlib", "oxlite", "─"))]
+    assert len(table) == 2 * 6
+    assert max(map(len, table)) <= 120
+
+
+def test_a_row_with_failures_has_no_rate_to_compare(result: Result) -> None:
+    result.rows[1].samples[0].asked = 20_000
+    stock, failing = result.rows[:2]
+    for metric in KvWorkload.metrics:
+        compared = result.improvement(failing, metric, stock.label)
+        assert (compared is None) == (metric.name != "jain"), metric.name
+
+
+def test_what_all_rows_share_is_said_once(result: Result) -> None:
+    assert "in all rows" not in printed(result)
+    result.rows = [row("stdlib", "wal", "tuned", "none"), row("oxlite", "wal", "stock", "none")]
+    assert "in all rows: journal=wal, busy=none\n" in printed(result)
+
+
+def test_what_was_left_out_is_named_or_counted(result: Result) -> None:
+    result.left = ["oxlite wal stock none", "stdlib wal stock none"]
+    assert "left for --all  oxlite wal stock none, stdlib wal stock none\n" in printed(result)
+    result.left = [f"row {number}" for number in range(20)]
+    assert "left for --all  20 scenarios" in printed(result)
+
+
+def report(syncs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "machine": {
+            "cpu": {"model": "An <odd> CPU | 9", "usable_cores": 2},
+            "memory_total_bytes": 1 << 34,
+            "operating_system": {"distribution": "Debian", "name": "Linux", "kernel": "6"},
+            "python": {"implementation": "CPython", "version": "3.11", "gil_enabled": True},
+            "file_system": {"type": "ext4", "options": ["rw"]},
+        },
+        "fsync": {"block_bytes": 4096, "series": syncs},
+    }
+
+
+@pytest.fixture
+def described(result: Result) -> Result:
+    """The result with what only the row measured first knows: the cost of a sync."""
+    for index, found in enumerate(result.rows[:2]):
+        sync = {"call": "fsync", "write": "append", "median_us": 125.4}
+        found.environment = report([sync] * index)
+        found.samples[0].detail["versions"] = {"driver": f"9.{index}", "sqlite": "3.54.1"}
+    return result
+
+
+def test_the_machine_is_described_whichever_row_measured_its_disk(described: Result) -> None:
+    text = printed(described)
+    assert "sync of 4096 bytes, median: fsync append 125 us" in text
+    assert "stdlib (None build): driver 9.0, SQLite 3.54.1" in text
+
+
+def test_markdown_has_the_tables_the_machine_and_the_command(described: Result) -> None:
+    text = markdown.render(described)
+    tables = [block for block in text.split("\n\n") if block.startswith("| scenario |")]
+    assert len(tables) == 2
+    for table in tables:
+        lines = table.splitlines()
+        assert len(lines) == 2 + len(described.rows)
+        assert len({line.count("|") for line in lines}) == 1
+        assert lines[1].startswith("| --- | ---: |")
+    assert "| stdlib rollback stock backoff | 9.00 | 233,123 | 12,456 | 0 |" in tables[0]
+    assert "An \\<odd\\> CPU \\| 9, 2 processors, 16.0 GiB" in text
+    assert "- stdlib (None build): driver 9.0, SQLite 3.54.1\n" in text
+    assert " now 3 s\n" in text
+    assert text.endswith("```console\n$ oxlite bench kv --seed 1\n```\n")
+    for line in ("worker 2 was killed", "no busy handler", "Note: a note", "database is locked"):
+        assert line in text
 
 
 def test_names_leave_out_what_all_rows_share(result: Result) -> None:

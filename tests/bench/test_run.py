@@ -1,11 +1,15 @@
 """The rounds: interleaved, paired, bounded by time, and not stopped by one failure."""
 
 from array import array
+from collections import Counter
+from itertools import pairwise
 from typing import Any
+
+import pytest
 
 from oxlite.bench import WorkerError
 from oxlite.bench.harness.model import Metric, Plan, Result, Sample
-from oxlite.bench.harness.run import run
+from oxlite.bench.harness.run import order, run
 from oxlite.bench.scenarios.scenario import Scenario
 
 A, B = Scenario("stdlib", "rollback"), Scenario("stdlib", "wal")
@@ -18,10 +22,29 @@ def outcome(sample: Sample) -> str:
 
 def test_rounds_interleave_and_warm_up_is_forgotten(scripted: Any, listener: Any) -> None:  # noqa: ANN401
     session = scripted(lambda label, turn: Sample({"wall_seconds": float(turn)}))
-    rows, repeats = run(session, [A, B], Plan(repeats=2), listener, outcome)
-    assert session.turns == [A.label, B.label] * 3
-    assert repeats == 2
+    rows, orders = run(session, [A, B], Plan(repeats=2), listener, outcome)
+    assert session.turns == [A.label, B.label, B.label, A.label, B.label, A.label]
+    assert orders == [[B.label, A.label], [B.label, A.label]]
     assert rows[0].figures("wall_seconds") == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("count", range(1, 25))
+def test_orders_are_balanced_for_place_and_predecessor(count: int) -> None:
+    span = 2 * count
+    orders = [order(count, number) for number in range(span)]
+    assert all(sorted(turns) == list(range(count)) for turns in orders)
+    for place in range(count):
+        assert set(Counter(turns[place] for turns in orders).values()) == {2}
+    followed = Counter(pair for turns in orders for pair in pairwise(turns))
+    assert len(followed) == count * (count - 1)
+    assert all(times == 2 for times in followed.values())
+    assert order(count, span + 1) == order(count, 1)
+
+
+@pytest.mark.parametrize("count", [3, 5, 15, 20])
+def test_no_predecessor_is_frequent_in_seven_rounds(count: int) -> None:
+    followed = Counter(pair for number in range(1, 8) for pair in pairwise(order(count, number)))
+    assert max(followed.values()) <= (4 if count == 3 else 2)
 
 
 def test_the_time_budget_ends_it_but_not_before_one_round(scripted: Any, listener: Any) -> None:  # noqa: ANN401
@@ -32,12 +55,12 @@ def test_the_time_budget_ends_it_but_not_before_one_round(scripted: Any, listene
         return Sample({"wall_seconds": 1.0})
 
     plan = Plan(repeats=7, time_budget_seconds=1.0)
-    _, repeats = run(scripted(answer), [A], plan, listener, outcome, clock=lambda: now[0])
-    assert repeats == 1
+    _, orders = run(scripted(answer), [A], plan, listener, outcome, clock=lambda: now[0])
+    assert len(orders) == 1
     assert listener.heard[-1] == ("stopped", "1", "7")
     plan = Plan(repeats=7, time_budget_seconds=45.0)
-    _, repeats = run(scripted(answer), [A], plan, listener, outcome, clock=lambda: now[0])
-    assert repeats == 3
+    _, orders = run(scripted(answer), [A], plan, listener, outcome, clock=lambda: now[0])
+    assert len(orders) == 3
 
 
 def test_a_failure_ends_its_row_alone(scripted: Any, listener: Any) -> None:  # noqa: ANN401
@@ -47,7 +70,8 @@ def test_a_failure_ends_its_row_alone(scripted: Any, listener: Any) -> None:  # 
         return Sample({"wall_seconds": 1.0})
 
     session = scripted(answer)
-    rows, _ = run(session, [A, B], Plan(repeats=3), listener, outcome)
+    rows, orders = run(session, [A, B], Plan(repeats=3), listener, outcome)
+    assert orders == [[B.label, A.label], [B.label], [B.label]]
     assert rows[0].failure == "worker 0 was killed by SIGKILL"
     assert rows[0].summary("wall_seconds") is None
     assert len(rows[1].samples) == 3
@@ -71,8 +95,8 @@ def test_improvements_are_of_paired_rounds(scripted: Any, listener: Any) -> None
     session = scripted(
         lambda label, turn: Sample({"wall_seconds": (turn + 1.0) * (4 if label == A.label else 1)})
     )
-    rows, repeats = run(session, [A, B], Plan(repeats=3), listener, outcome)
-    result = Result("kv", {}, Plan(repeats=3), repeats, [A.label], rows, [], "", "", "", 0.0)
+    rows, _ = run(session, [A, B], Plan(repeats=3), listener, outcome)
+    result = Result("kv", {}, Plan(repeats=3), 3, [A.label], rows, [], "", "", "", 0.0)
     better = result.improvement(rows[1], WALL, A.label)
     assert better is not None
     assert (better.minimum, better.median, better.maximum) == (4.0, 4.0, 4.0)

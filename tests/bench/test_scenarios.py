@@ -21,7 +21,7 @@ AXES_OF_KV = KvWorkload.axes
 def test_a_label_names_the_axes_and_an_unusual_build() -> None:
     assert Scenario("stdlib", "wal", "tuned", "fair").label == "stdlib wal tuned fair"
     assert Scenario("oxlite", "wal", build="tuned").label == "oxlite wal"
-    assert Scenario("oxlite", "wal", build="seed").label == "oxlite wal seed-build"
+    assert Scenario("oxlite", "wal", build="seed").label == "oxlite-seed wal"
 
 
 def test_an_unknown_value_is_refused_with_a_suggestion() -> None:

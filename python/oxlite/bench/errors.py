@@ -5,6 +5,7 @@
     Exception
     └── LabError                 whatever the lab reports in one line
         ├── UsageError           an option, name or file the user gave is wrong
+        ├── UnwrittenError       a file that the finished run was to be written to
         ├── WorkerError          a worker process died, hung or failed
         ├── VerificationError    the work done is not the work asked for
         ├── MalformedRecordError a result file that is not one
@@ -16,6 +17,7 @@ A ``WorkerError`` or ``VerificationError`` fails one row and the run goes on;
 the others end the run. Every message is one line, for a terminal.
 """
 
+import math
 import signal
 from collections.abc import Iterable
 
@@ -57,13 +59,26 @@ class Interrupted(KeyboardInterrupt):
 
 
 def require_at_least(option: str, value: float, minimum: float) -> None:
-    """Refuse a parameter that is too small.
+    """Refuse a parameter that is too small, infinite or not a number.
 
     Raises:
-        UsageError: ``value`` is below ``minimum``; the message names ``option``.
+        UsageError: it is; the message names ``option``.
     """
     if not value >= minimum:
-        raise UsageError(f"{option} must be at least {minimum:g}, not {value:g}")
+        raise UsageError(f"{option} must be at least {minimum:g}, not {value}")
+    if value == math.inf:
+        raise UsageError(f"{option} must be finite, not {value}")
+
+
+def require_between(option: str, value: float, minimum: float, maximum: float) -> None:
+    """Refuse a parameter that is too small, too large or not a number.
+
+    Raises:
+        UsageError: it is; the message names ``option``.
+    """
+    require_at_least(option, value, minimum)
+    if value > maximum:
+        raise UsageError(f"{option} must be at most {maximum:,}, not {value}")
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> UsageError:

@@ -9,22 +9,25 @@ import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oxlite.bench.errors import UsageError, require_at_least
+from oxlite.bench.errors import LabError, UsageError, require_at_least
 from oxlite.bench.harness import interrupts, machine, record
+from oxlite.bench.harness.files import Destination, reserved
 from oxlite.bench.harness.model import Plan, Result
 from oxlite.bench.harness.run import Listener, run
 from oxlite.bench.harness.scratch import scratch
+from oxlite.bench.report import markdown
 from oxlite.bench.scenarios import cells as cells_of
 from oxlite.bench.scenarios.scenario import Scenario, parse_filter
 from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 TRUSTED_REPEATS = 7
-QUICK_BUDGET_SECONDS = 120.0
+QUICK_BUDGET_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Request:
         directory: where the working directory is made; the system's temporary one.
         keep: leave the working directory, with the databases of the last round.
         json_file: where to write the result.
+        markdown_file: where to write the report for a paper.
     """
 
     workload: str
@@ -54,34 +58,55 @@ class Request:
     directory: Path | None = None
     keep: bool = False
     json_file: Path | None = None
+    markdown_file: Path | None = None
+
+
+class UnwrittenError(LabError):
+    """The run is over, and a file it was to be written to cannot be.
+
+    Attributes:
+        result: the run, which is not lost.
+    """
+
+    def __init__(self, message: str, result: Result) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The cells of a run, and the labels of those that only ``--all`` measures."""
+
+    cells: list[cells_of.Cell]
+    left: list[str] = field(default_factory=list)
 
 
 def perform(request: Request, listener: Listener) -> Result:
-    """Run the workload and, if asked, write the result to a file.
+    """Run the workload and, if asked, write the result to files.
 
     Nothing is left behind, neither processes nor files, however this ends,
-    except for what ``keep`` and ``json_file`` ask for.
+    except for what ``keep`` and the files of the request ask for.
 
     Raises:
-        UsageError: the request cannot be done as asked.
+        UsageError: the request cannot be done as asked; nothing was measured.
+        UnwrittenError: the run was done, and a file cannot be written after all.
         Interrupted: a signal ended the run.
     """
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
     plan = _plan(request)
-    cells = _cells(workload, request)
-    possible = [cell.scenario for cell in cells if cell.reason is None]
-    if not possible:
-        raise UsageError(f"nothing to run: {cells[0].scenario.label}: {cells[0].reason}")
-    if request.json_file is not None:
-        record.check_writable(request.json_file)
+    chosen = _choose(workload, request)
+    possible = [cell.scenario for cell in chosen.cells if cell.reason is None]
     parent = request.directory or Path(tempfile.gettempdir())
-    with interrupts.handled(), scratch(parent, keep=request.keep) as place:
+    with interrupts.handled(), ExitStack() as stack:
+        files = _reserve(request, stack)
+        place = stack.enter_context(scratch(parent, keep=request.keep))
         notes = machine.notes(parent)
         started_at = datetime.datetime.now(datetime.UTC)
         clock_at_start = time.monotonic()
         with workload.session(parameters, possible, place) as session:
-            rows, repeats = run(session, possible, plan, listener, workload.outcome)
+            rows, orders = run(session, possible, plan, listener, workload.outcome)
+        repeats = len(orders)
         if repeats < min(plan.repeats, TRUSTED_REPEATS):
             notes.append(
                 f"the time budget of {plan.time_budget_seconds:g} s allowed {repeats} of "
@@ -96,16 +121,44 @@ def perform(request: Request, listener: Listener) -> Result:
             repeats=repeats,
             baselines=_baselines(workload),
             rows=rows,
-            impossible=[cell for cell in cells if cell.reason is not None],
+            impossible=[cell for cell in chosen.cells if cell.reason is not None],
             work_digest=workload.work_digest(parameters),
             command=_command(request, parameters, plan),
             started_at=started_at.isoformat(timespec="seconds"),
             duration_seconds=time.monotonic() - clock_at_start,
             notes=notes,
+            orders=orders,
+            left=chosen.left,
         )
-        if request.json_file is not None:
-            record.write(request.json_file, result, workload.metrics)
+        _write(result, workload, files)
         return result
+
+
+def _reserve(request: Request, stack: ExitStack) -> dict[str, Destination]:
+    """The files of the request, by kind, found writable before anything is measured."""
+    wanted = {"json": request.json_file, "markdown": request.markdown_file}
+    paths = {kind: path for kind, path in wanted.items() if path is not None}
+    if len({path.resolve() for path in paths.values()}) < len(paths):
+        raise UsageError("--json and --markdown name the same file")
+    return {kind: stack.enter_context(reserved(path)) for kind, path in paths.items()}
+
+
+def _write(result: Result, workload: Workload[Any], files: Mapping[str, Destination]) -> None:
+    """Write every file that can be written.
+
+    Raises:
+        UnwrittenError: one of them cannot.
+    """
+    failures = []
+    for kind, destination in files.items():
+        as_json = kind == "json"
+        text = record.dumps(result, workload.metrics) if as_json else markdown.render(result)
+        try:
+            destination.write(text)
+        except OSError as error:
+            failures.append(f"cannot write {destination.path}: {error.strerror}")
+    if failures:
+        raise UnwrittenError("; ".join(failures), result)
 
 
 def _plan(request: Request) -> Plan:
@@ -121,16 +174,34 @@ def _plan(request: Request) -> Plan:
     return Plan(repeats, budget_seconds, default.warm_ups)
 
 
-def _cells(workload: Workload[Any], request: Request) -> list[cells_of.Cell]:
+def _choose(workload: Workload[Any], request: Request) -> _Chosen:
+    """The cells to measure, and those to be listed.
+
+    Where the user names none, every cell that cannot exist is listed, though the
+    workload's selection leaves it out, and so is what the selection leaves.
+
+    Raises:
+        UsageError: the choice makes no sense, or nothing of it can run here.
+    """
     if request.every and request.scenarios:
         raise UsageError("--all and --scenario exclude each other")
-    if request.every:
-        filters: Sequence[Mapping[str, str]] = ({},)
-    elif request.scenarios:
+    if request.scenarios:
         filters = [parse_filter(text) for text in request.scenarios]
-    else:
-        filters = workload.quick_selection if request.quick else workload.selection
-    return cells_of.cells(workload.axes, filters, workload.baselines)
+        asked = cells_of.cells(workload.axes, filters, ())
+        if all(cell.reason is not None for cell in asked):
+            reasons = dict.fromkeys(f"{cell.reason}" for cell in asked)
+            raise UsageError(f"nothing to run: {'; '.join(reasons)}")
+        return _Chosen(cells_of.cells(workload.axes, filters, workload.baselines))
+    whole = cells_of.cells(workload.axes, ({},), workload.baselines)
+    if request.every:
+        return _Chosen(whole)
+    selection = workload.quick_selection if request.quick else workload.selection
+    selected = cells_of.cells(workload.axes, selection, workload.baselines)
+    others = [cell for cell in whole if cell not in selected]
+    return _Chosen(
+        [*selected, *(cell for cell in others if cell.reason is not None)],
+        [cell.scenario.label for cell in others if cell.reason is None],
+    )
 
 
 def _baselines(workload: Workload[Any]) -> list[str]:

@@ -38,15 +38,20 @@ class Table:
 
 def names(result: Result) -> dict[str, str]:
     """What to call each row, by label: without the axes on which all rows agree."""
-    scenarios = [row.scenario for row in result.rows]
-    varying = {
-        axis
-        for scenario in scenarios
-        for axis, value in scenario.used().items()
-        if any(other.used().get(axis) != value for other in scenarios)
-    }
+    axes = {axis for row in result.rows for axis in row.scenario.used()}
+    named = (axes - shared(result).keys()) | {"driver", "build"}
+    return {row.label: row.scenario.label_of(named) for row in result.rows}
+
+
+def shared(result: Result) -> dict[str, str]:
+    """The axes on which all rows agree, but for those that every row's name has."""
+    agreed = [set(row.scenario.used().items()) for row in result.rows]
+    common = set.intersection(*agreed) if agreed else set()
+    axes = result.rows[0].scenario.used() if agreed else {}
     return {
-        scenario.label: scenario.label_of(varying | {"driver", "build"}) for scenario in scenarios
+        axis: value
+        for axis, value in axes.items()
+        if (axis, value) in common and axis not in {"driver", "build"}
     }
 
 

@@ -1,7 +1,8 @@
 """``oxlite bench``: run a workload of the lab and print its report.
 
-Exit codes: 0 every row was measured, 1 a row failed, 2 the command was wrong,
-130 interrupted. No logic here: options in, :mod:`oxlite.bench.lab` does it.
+Exit codes: 0 every row was measured and every file written, 1 a row failed or a
+file could not be written after the run; for the others see :mod:`oxlite.cli`.
+No logic here: options in, :mod:`oxlite.bench.lab` does it.
 """
 
 from collections.abc import Mapping
@@ -10,14 +11,11 @@ from typing import Annotated
 
 import typer
 
-from oxlite.bench.errors import Interrupted, LabError
-from oxlite.bench.lab import Request, perform
+from oxlite.bench.lab import Request, UnwrittenError, perform
 from oxlite.bench.report.progress import watching
 from oxlite.bench.report.terminal import ReportConsole, show
 
-EXIT_FAILED_ROW = 1
-EXIT_USAGE = 2
-EXIT_SIGNAL = 128
+EXIT_FAILED = 1
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -33,7 +31,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Fewer scenarios and less w
 Repeats = Annotated[int | None, typer.Option(help="Measured rounds (default 7).")]
 TimeBudget = Annotated[
     float | None,
-    typer.Option(help="Seconds after which no further round begins (default 600, quick 120)."),
+    typer.Option(help="Seconds after which no further round begins (default 600, quick 90)."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Of all random streams (default 1).")]
 Directory = Annotated[
@@ -41,6 +39,9 @@ Directory = Annotated[
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the databases and say where.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the complete result here.")]
+MarkdownFile = Annotated[
+    Path | None, typer.Option("--markdown", help="Write the tables here, for a paper.")
+]
 
 
 @bench.callback()
@@ -76,6 +77,7 @@ def kv(
     directory: Directory = None,
     keep: Keep = False,
     json: JsonFile = None,
+    markdown: MarkdownFile = None,
 ) -> None:
     """Key-value reads and upserts from many processes: who is fast, and who waits."""
     parameters = {
@@ -99,6 +101,7 @@ def kv(
             directory,
             keep,
             json,
+            markdown,
         )
     )
 
@@ -116,6 +119,7 @@ def driver(
     directory: Directory = None,
     keep: Keep = False,
     json: JsonFile = None,
+    markdown: MarkdownFile = None,
 ) -> None:
     """What one statement costs in one thread: the standard library, apsw and Oxlite."""
     parameters = {"operations": operations, "seed": seed}
@@ -131,6 +135,7 @@ def driver(
             directory,
             keep,
             json,
+            markdown,
         )
     )
 
@@ -141,15 +146,14 @@ def _given(options: Mapping[str, object | None]) -> dict[str, object]:
 
 def _run(request: Request) -> None:
     console = ReportConsole()
-    try:
-        with watching(console) as listener:
+    unwritten = None
+    with watching(console) as listener:
+        try:
             result = perform(request, listener)
-    except LabError as error:
-        typer.echo(f"oxlite: error: {error}", err=True)
-        raise typer.Exit(EXIT_USAGE) from None
-    except Interrupted as signal:
-        typer.echo(f"oxlite: {signal}", err=True)
-        raise typer.Exit(EXIT_SIGNAL + signal.signal_number) from None
+        except UnwrittenError as error:
+            result, unwritten = error.result, error
     show(result, console)
-    if result.failed():
-        raise typer.Exit(EXIT_FAILED_ROW)
+    if unwritten is not None:
+        typer.echo(f"oxlite: error: {unwritten}", err=True)
+    if unwritten is not None or result.failed():
+        raise typer.Exit(EXIT_FAILED)

@@ -3,6 +3,6 @@
 ``run`` interleaves the cells, ``processes`` starts and releases worker
 processes (``bootstrap`` and ``worker`` are what they run, ``channel`` is how
 they are spoken to), ``statistics`` reduces samples, ``model`` holds results,
-``record`` writes and reads them, ``scratch`` and ``interrupts`` see to it that
-nothing is left behind.
+``record`` puts them into JSON and reads it, ``files`` is where a report goes,
+``scratch`` and ``interrupts`` see to it that nothing is left behind.
 """

@@ -32,8 +32,8 @@ class Metric:
         name: its key, unit last (``wall_seconds``).
         title: its name for a reader.
         better: whether a lower or a higher value is the better one.
-        of_all_work: whether it is the time for all of the work, so that it may be
-            compared only between rows that did all of it.
+        of_all_work: whether it is a time for all of the work, or a rate in that time,
+            so that it may be compared only between rows that did all of it.
     """
 
     name: str
@@ -142,6 +142,9 @@ class Result:
         started_at: ISO 8601, UTC.
         duration_seconds: from the first cell to the last.
         notes: sentences the reader should know, such as that the disk is memory.
+        orders: for each measured round, the labels in the order of their turns.
+        left: labels of the cells that could run here and that the workload's own
+            selection leaves out; none where the user chose.
     """
 
     workload: str
@@ -156,6 +159,8 @@ class Result:
     started_at: str
     duration_seconds: float
     notes: Sequence[str] = ()
+    orders: Sequence[Sequence[str]] = ()
+    left: Sequence[str] = ()
 
     def row(self, label: str) -> Row | None:
         """The row called ``label``, if it was measured without failure."""
@@ -164,8 +169,8 @@ class Result:
     def improvement(self, row: Row, metric: Metric, baseline: str) -> Summary | None:
         """How many times better ``row`` is than the row ``baseline``, over paired rounds.
 
-        ``None`` if that cannot be said: a row failed, or the metric is a time for
-        work that one of them did not do. Failing is fast.
+        ``None`` if that cannot be said: a row failed, or the metric is of work that
+        one of them did not do. Failing is fast.
         """
         base = self.row(baseline)
         if base is None or row.failure is not None:

@@ -34,6 +34,7 @@ LEAD_PER_WORKER_NS = 1_000_000
 READY_SECONDS = 120.0
 COLLECT_SECONDS = 120.0
 STOP_SECONDS = 30.0
+LONGEST_SELECT_SECONDS = 3600.0  # epoll counts milliseconds in 32 bits; the loop waits on
 
 
 class Worker:
@@ -204,7 +205,8 @@ class WorkerGroup:
             for worker in workers:
                 selector.register(worker.descriptor(), selectors.EVENT_READ, worker)
             while len(found) < len(workers):
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                remaining_seconds = max(0.0, deadline - time.monotonic())
+                ready = selector.select(min(remaining_seconds, LONGEST_SELECT_SECONDS))
                 if not ready and time.monotonic() >= deadline:
                     raise WorkerError(f"no worker answered {event!r} in {limit_seconds:.0f} s")
                 for key, _ in ready:

@@ -14,6 +14,8 @@
     started_at        ISO 8601, UTC
     duration_seconds
     notes             [sentence]
+    orders            [[label]]: the turns of each measured round, in order
+    left              [label]: possible, and not in the workload's own selection
     metrics           [{name, title, better, of_all_work}], for readers of the file
     rows              [{scenario: {axis: value}, label, failure,
                         samples: [{figures: {metric: number}, asked,
@@ -26,7 +28,8 @@
     impossible        [{scenario, label, reason}]
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
-file back computes them anew from the samples.
+file back computes them anew from the samples. ``orders`` and ``left`` are absent
+from the earliest files.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read.
@@ -63,6 +66,8 @@ def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
         "started_at": result.started_at,
         "duration_seconds": result.duration_seconds,
         "notes": list(result.notes),
+        "orders": [list(turns) for turns in result.orders],
+        "left": list(result.left),
         "metrics": [asdict(metric) for metric in metrics],
         "rows": [_row_to_json(result, row, metrics) for row in result.rows],
         "impossible": [
@@ -106,6 +111,8 @@ def from_json(data: object) -> Result:
             started_at=str(data["started_at"]),
             duration_seconds=float(data["duration_seconds"]),
             notes=[str(note) for note in data["notes"]],
+            orders=[[str(label) for label in turns] for turns in data.get("orders", ())],
+            left=[str(label) for label in data.get("left", ())],
         )
     except KeyError as error:
         raise MalformedRecordError(f"the result lacks the field {error}") from None
@@ -113,32 +120,9 @@ def from_json(data: object) -> Result:
         raise MalformedRecordError(f"the result is malformed: {error}") from None
 
 
-def check_writable(path: Path) -> None:
-    """Find out before measuring whether ``path`` can be written after it.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent} is not a directory")
-
-
-def write(path: Path, result: Result, metrics: Sequence[Metric]) -> None:
-    """Write a run to ``path``, all of it or nothing.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    text = json.dumps(to_json(result, metrics), indent=1) + "\n"
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_text(text)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+def dumps(result: Result, metrics: Sequence[Metric]) -> str:
+    """The text of the file that describes a run."""
+    return json.dumps(to_json(result, metrics), indent=1) + "\n"
 
 
 def read(path: Path) -> Result:

@@ -1,11 +1,16 @@
-"""Interleaved, paired repeats: A B C, A B C, A B C.
+"""Interleaved, paired repeats: A B D C, B C A D, C D B A.
 
 Every round measures every cell once, so that what the machine does meanwhile
 (heat, neighbours, a filling disk cache) meets all of them alike, and so that
 the n-th samples of two rows may be compared with each other.
 
-Invariants: a cell that fails is not run again and does not stop the others;
-at least one round is measured, whatever the time budget says.
+The order changes from round to round, because pairing removes drift and not
+carry-over: what a cell leaves behind (pages still to be written back, say) is
+paid for by the next one, and in a fixed order that would always be the same.
+
+Invariants: the order of a round depends on the number of cells and of the round
+alone; a cell that fails is not run again and does not stop the others; at
+least one round is measured, whatever the time budget says.
 """
 
 import time
@@ -75,6 +80,21 @@ class _Gathered:
         return self.rows
 
 
+def order(count: int, number: int) -> list[int]:
+    """In which order round ``number`` measures ``count`` cells.
+
+    The rounds are the rows of a Williams design (a Latin square balanced for the
+    predecessor), and after those the same backwards. In ``count`` rounds every
+    cell stands once in every place, and follows every other once; for an odd
+    ``count``, where no square does that, twice in two times as many rounds.
+    """
+    # 0, 1, n-1, 2, n-2, …: each difference between neighbours, modulo n, occurs once.
+    zigzag = [(step + 1) // 2 if step % 2 else (count - step // 2) % count for step in range(count)]
+    backwards, shift = divmod(number % (2 * count), count)
+    places = [(place + shift) % count for place in zigzag]
+    return places[::-1] if backwards else places
+
+
 def run(
     session: Session,
     scenarios: Sequence[Scenario],
@@ -82,7 +102,7 @@ def run(
     listener: Listener,
     outcome: Callable[[Sample], str],
     clock: Callable[[], float] = time.monotonic,
-) -> tuple[list[Row], int]:
+) -> tuple[list[Row], list[list[str]]]:
     """Measure all ``scenarios`` in rounds.
 
     Args:
@@ -94,24 +114,26 @@ def run(
         clock: seconds, monotonic.
 
     Returns:
-        the rows in the order of ``scenarios``, and the measured rounds.
+        the rows in the order of ``scenarios``, and for each measured round the
+        labels in the order in which they took their turns.
     """
     gathered = _Gathered(scenarios)
     listener.planned([scenario.label for scenario in scenarios], plan.warm_ups, plan.repeats)
     begun_at = clock()
-    measured = 0
+    orders: list[list[str]] = []
     for number in range(plan.warm_ups + plan.repeats):
         warming = number < plan.warm_ups
-        name = "warm-up" if warming else f"repeat {measured + 1}/{plan.repeats}"
+        name = "warm-up" if warming else f"repeat {len(orders) + 1}/{plan.repeats}"
         round_begun_at = clock()
-        for index, row in enumerate(gathered.rows):
+        turns: list[str] = []
+        for index in order(len(scenarios), number):
+            row = gathered.rows[index]
             if row.failure is not None:
                 continue
+            turns.append(row.label)
             listener.begun(name, row.label)
             try:
-                sample = session.measure(
-                    row.scenario, with_environment=not warming and measured == 0
-                )
+                sample = session.measure(row.scenario, with_environment=not warming and not orders)
             except (WorkerError, VerificationError) as error:
                 row.failure = str(error)
                 listener.ended(name, row.label, f"failed: {error}")
@@ -119,11 +141,12 @@ def run(
             listener.ended(name, row.label, outcome(sample))
             if not warming:
                 gathered.keep(index, sample)
-        measured += not warming
+        if not warming:
+            orders.append(turns)
         now = clock()
         spent_seconds, round_seconds = now - begun_at, now - round_begun_at
         late = spent_seconds + round_seconds > plan.time_budget_seconds
-        if measured and measured < plan.repeats and late:
-            listener.stopped_early(measured, plan.repeats)
+        if orders and len(orders) < plan.repeats and late:
+            listener.stopped_early(len(orders), plan.repeats)
             break
-    return gathered.finish(), measured
+    return gathered.finish(), orders

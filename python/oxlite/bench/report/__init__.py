@@ -1,4 +1,6 @@
-"""Reports: what a person sees of a run, while it lasts (``progress``) and after (``terminal``).
+"""Reports: what a person sees of a run, while it lasts (``progress``) and after.
 
-Only this package knows the terminal library; worker processes never load it.
+``facts`` has the sentences, ``terminal`` and ``markdown`` the two forms. Only
+``progress`` and ``terminal`` know the terminal library; worker processes never
+load it.
 """

@@ -2,8 +2,8 @@
 
 Invariants: a value is always one of :data:`AXES`; ``None`` means that the
 workload does not use that axis. The label names every used axis and so is
-unique within a workload; a build is named only where it is not the driver's
-default one.
+unique within a workload; a build is named, with the driver (``oxlite-seed``),
+only where it is not the driver's default one.
 
 The axes:
 
@@ -82,10 +82,9 @@ class Scenario:
         """The label with some of the axes alone."""
         used = {axis: value for axis, value in self.used().items() if axis in axes}
         build = used.pop("build", "own")
-        words = list(used.values())
         if build not in UNNAMED_BUILDS:
-            words.append(f"{build}-build")
-        return " ".join(words)
+            used["driver"] = f"{self.driver}-{build}"
+        return " ".join(used.values())
 
 
 def parse_filter(text: str) -> dict[str, str]:

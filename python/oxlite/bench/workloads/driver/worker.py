@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from oxlite.bench.drivers.catalogue import DRIVERS
-from oxlite.bench.errors import VerificationError, require_at_least
+from oxlite.bench.errors import VerificationError, require_between
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.worker import Task
 from oxlite.bench.scenarios.opening import open_connection
@@ -28,6 +28,7 @@ from oxlite.bench.scenarios.scenario import Scenario
 ROWS = 10_000
 FETCHED = 100
 FETCHES_PER_OPERATIONS = 40
+MAXIMUM_OPERATIONS = 10_000_000
 TIMEOUT_SECONDS = 5.0
 NANOSECONDS_PER_MICROSECOND = 1e3
 
@@ -52,7 +53,7 @@ class DriverParameters:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        require_at_least("--operations", self.operations, FETCHES_PER_OPERATIONS)
+        require_between("--operations", self.operations, FETCHES_PER_OPERATIONS, MAXIMUM_OPERATIONS)
 
 
 def text_key(number: int) -> str:

@@ -18,11 +18,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from oxlite.bench.errors import UsageError, require_at_least
+from oxlite.bench.errors import UsageError, require_between
 from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
 
 VALUE_BITS = 256  # 64 hexadecimal characters
 MAXIMUM_PROCESSES = 1000
+MAXIMUM_COUNT = 10_000_000
+MAXIMUM_SECONDS = 86_400
+"""Of a wait: the drivers count milliseconds in a signed 32-bit integer, and some wrap round."""
+
 WRITTEN_KEYS_PER_LOADED = 2
 
 CREATE = "CREATE TABLE kv(k TEXT PRIMARY KEY, v TEXT)"
@@ -57,15 +61,11 @@ class KvParameters:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        require_at_least("--processes", self.processes, 1)
-        require_at_least("--queries", self.queries, 1)
-        require_at_least("--keys", self.keys, 1)
-        require_at_least("--timeout", self.timeout_seconds, 0)
-        require_at_least("--fairness", self.fairness_seconds, 0)
-        if self.processes > MAXIMUM_PROCESSES:
-            raise UsageError(
-                f"--processes must be at most {MAXIMUM_PROCESSES}, not {self.processes}"
-            )
+        require_between("--processes", self.processes, 1, MAXIMUM_PROCESSES)
+        require_between("--queries", self.queries, 1, MAXIMUM_COUNT)
+        require_between("--keys", self.keys, 1, MAXIMUM_COUNT)
+        require_between("--timeout", self.timeout_seconds, 0, MAXIMUM_SECONDS)
+        require_between("--fairness", self.fairness_seconds, 0, MAXIMUM_SECONDS)
         if not 0 <= self.write_ratio <= 1:
             raise UsageError(f"--write-ratio must be between 0 and 1, not {self.write_ratio:g}")
 

@@ -39,11 +39,11 @@ HUNG_BASE_SECONDS = 120.0
 HUNG_SECONDS_PER_STATEMENT = 0.01
 
 WALL = Metric("wall_seconds", "wall time", "lower", of_all_work=True)
-OPERATIONS = Metric("operations_per_second", "operations per second", "higher")
-READS = Metric("reads_per_second", "reads per second", "higher")
-WRITES = Metric("writes_per_second", "writes per second", "higher")
-FASTEST = Metric("fastest_process_seconds", "fastest process", "lower")
-SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower")
+OPERATIONS = Metric("operations_per_second", "operations per second", "higher", of_all_work=True)
+READS = Metric("reads_per_second", "reads per second", "higher", of_all_work=True)
+WRITES = Metric("writes_per_second", "writes per second", "higher", of_all_work=True)
+FASTEST = Metric("fastest_process_seconds", "fastest process", "lower", of_all_work=True)
+SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower", of_all_work=True)
 JAIN = Metric("jain", "Jain's index", "higher")
 
 STOCK = {"driver": "stdlib", "journal": "rollback", "pragmas": "stock", "busy": "backoff"}
@@ -141,13 +141,12 @@ class KvWorkload(Workload[KvParameters]):
         "busy": ("none", "backoff", "fair"),
     }
     baselines: ClassVar[Sequence[Filter]] = (STOCK,)
+    # All but the tuned pragmas with a rollback journal: seven repeats of everything take about
+    # 12 minutes on two idle cores, of this about 8. Those rows are slow and say little, because the
+    # pragmas change little where a journal is made and deleted at each commit.
     selection: ClassVar[Sequence[Filter]] = (
-        STOCK | {"busy": "none"},
-        STOCK | {"journal": "wal"},
-        STOCK | {"journal": "wal", "pragmas": "tuned"},
-        STOCK | {"driver": "oxlite"},
-        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
-        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
+        {"journal": "rollback", "pragmas": "stock"},
+        {"journal": "wal"},
     )
     quick_selection: ClassVar[Sequence[Filter]] = (
         STOCK | {"journal": "wal"},
@@ -167,7 +166,6 @@ class KvWorkload(Workload[KvParameters]):
                 extent("process s", FASTEST, SLOWEST),
                 median("Jain", JAIN),
                 improvement("times faster", WALL, STOCK_LABEL),
-                improvement("times the rate", OPERATIONS, STOCK_LABEL),
             ),
         ),
         Table("Latency, ms", (*_latency_columns("read"), *_latency_columns("write"))),
