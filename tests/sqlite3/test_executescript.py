@@ -1,0 +1,120 @@
+"""``executescript``: many statements, the commit before them, errors in the middle."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from oxlite import sqlite3
+
+
+def test_every_statement_runs(connection: sqlite3.Connection) -> None:
+    cursor = connection.cursor()
+    assert (
+        cursor.executescript(
+            """
+            -- a comment; with a semicolon
+            CREATE TABLE t(a, b DEFAULT ';'); /* and ; another */
+            INSERT INTO t(a) VALUES (1), (2);;
+            CREATE TRIGGER more AFTER INSERT ON t BEGIN
+                UPDATE t SET b = 'x; y' WHERE a = new.a;
+            END;
+            INSERT INTO t(a) VALUES (3)
+            """
+        )
+        is cursor
+    )
+    assert connection.execute("SELECT a, b FROM t ORDER BY a").fetchall() == [
+        (1, ";"),
+        (2, ";"),
+        (3, "x; y"),
+    ]
+
+
+@pytest.mark.parametrize("script", ["", " ", ";", ";;\n;", "-- only", "/* never closed"])
+def test_a_script_of_nothing(connection: sqlite3.Connection, script: str) -> None:
+    connection.executescript(script)
+
+
+def test_rows_are_discarded(connection: sqlite3.Connection) -> None:
+    cursor = connection.executescript("SELECT 1; SELECT 2")
+    assert cursor.fetchall() == []
+
+
+def test_the_open_transaction_is_committed_first(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t(a)")
+    connection.execute("INSERT INTO t VALUES (1)")
+    assert connection.in_transaction
+    connection.executescript("INSERT INTO t VALUES (2)")
+    assert not connection.in_transaction
+    other = sqlite3.connect(path)
+    assert other.execute("SELECT count(*) FROM t").fetchone() == (2,)
+    connection.close()
+    other.close()
+
+
+def test_it_begins_no_transaction_of_its_own(connection: sqlite3.Connection) -> None:
+    connection.executescript("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
+    assert not connection.in_transaction
+    connection.executescript("BEGIN; INSERT INTO t VALUES (2)")
+    assert connection.in_transaction
+    connection.rollback()
+    assert connection.execute("SELECT count(*) FROM t").fetchone() == (1,)
+
+
+def test_an_error_in_the_middle_keeps_what_ran_before_it(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="syntax error") as caught:
+        connection.executescript("CREATE TABLE t(a); INSERT INTO t VALUES (1); CREATE nonsense; 1")
+    assert caught.value.sqlite_errorname == "SQLITE_ERROR"
+    assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.executescript("CREATE TABLE u(a NOT NULL); INSERT INTO u VALUES (NULL); DROP t")
+    assert connection.execute("SELECT count(*) FROM u").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (b"SELECT 1", TypeError),
+        (None, TypeError),
+        (1, TypeError),
+        ("SELECT 1; \0 SELECT 2", ValueError),
+        ("SELECT '\ud800'", UnicodeEncodeError),
+    ],
+)
+def test_what_is_no_script(
+    connection: sqlite3.Connection, script: str, error: type[Exception]
+) -> None:
+    connection.execute("CREATE TABLE t(a)")
+    with pytest.raises(error):
+        connection.executescript(script)
+
+
+def test_a_refused_script_commits_nothing(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE t(a)")
+    connection.execute("INSERT INTO t VALUES (1)")
+    with pytest.raises(ValueError, match="null character"):
+        connection.executescript("SELECT 1; \0")
+    assert connection.in_transaction
+
+
+def test_the_time_of_a_script_grows_with_its_length_not_with_its_square() -> None:
+    """Twice as many statements take about twice as long; four times would be quadratic.
+
+    The long one is eight times the short one: linear is 8, quadratic is 64.
+    """
+
+    def seconds(statements: int) -> float:
+        script = (
+            "SELECT 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';" * statements
+        )
+        connection = sqlite3.connect(":memory:")
+        begun = time.thread_time()
+        connection.executescript(script)
+        elapsed = time.thread_time() - begun
+        connection.close()
+        return elapsed
+
+    ratio = min(seconds(40_000) for _ in range(2)) / min(seconds(5_000) for _ in range(3))
+    assert ratio < 24
