@@ -87,6 +87,10 @@ def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(archive) as opened:
         opened.extractall(folder, filter="data")
     (tree,) = folder.iterdir()
+    for file in tree.rglob("*"):
+        # Every file of an archive has the same old time, by which Cargo would take what it built of
+        # an earlier archive, unpacked in the same place, for this one's.
+        os.utime(file)
     return tree
 
 
