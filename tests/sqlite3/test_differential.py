@@ -5,11 +5,12 @@ share a file in one process), and everything that can be observed is compared: r
 row counts, transaction state, class and code of an error. The random scripts are seeded.
 """
 
+import itertools
 import random
 import sqlite3 as stdlib
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -400,3 +401,132 @@ def test_executemany_of_nothing_leaves_the_same_transaction_state() -> None:
         states.append(connection.in_transaction)
         connection.close()
     assert states[0] == states[1]
+
+
+class Asking:
+    """A parameter set that does something with the connection when it is asked for its value."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        self.ask = ask
+
+    def __len__(self) -> int:
+        """One value."""
+        return 1
+
+    def __getitem__(self, index: int) -> object:
+        """The value, made now."""
+        return self.ask()
+
+
+def nothing_but_numbers(connection: sqlite3.Connection) -> list[object]:
+    return [(n,) for n in range(150)]
+
+
+def with_a_bad_set(position: int, bad: object) -> Callable[[sqlite3.Connection], list[object]]:
+    def sets(connection: sqlite3.Connection) -> list[object]:
+        numbers: list[object] = [(n,) for n in range(150)]
+        numbers.insert(position, bad)
+        return numbers
+
+    return sets
+
+
+def asking(ask: Callable[[sqlite3.Connection], object]) -> Callable[..., list[object]]:
+    def sets(connection: sqlite3.Connection) -> list[object]:
+        numbers: list[object] = [(n,) for n in range(150)]
+        numbers[70] = Asking(lambda: ask(connection))
+        numbers[71] = Asking(lambda: ask(connection))
+        return numbers
+
+    return sets
+
+
+def growing(connection: sqlite3.Connection) -> list[object]:
+    numbers: list[object] = [(0,)]
+
+    def grow() -> object:
+        if len(numbers) < 150:
+            numbers.extend([(1000 * len(numbers),), Asking(grow)])
+        return len(numbers)
+
+    numbers.append(Asking(grow))
+    return numbers
+
+
+LISTS: dict[str, Callable[[sqlite3.Connection], list[object]]] = {
+    "numbers": nothing_but_numbers,
+    "growing": growing,
+    "counting": asking(
+        lambda connection: connection.execute("SELECT -count(*) FROM t").fetchone()[0]
+    ),
+    "committing": asking(lambda connection: connection.commit()),
+    "rolling back": asking(lambda connection: connection.rollback()),
+    **{
+        f"{type(bad).__name__} of {len(bad)} at {position}": with_a_bad_set(position, bad)
+        for position in (0, 1, 63, 64, 65, 128, 150)
+        for bad in ((), (1, 2), (object(),), [2**63], [5], {"a": 6})
+    },
+}
+
+
+@pytest.mark.parametrize("isolation_level", ["", None])
+@pytest.mark.parametrize("name", LISTS)
+def test_a_long_list_of_sets_does_the_same(name: str, isolation_level: str | None) -> None:
+    """However many sets are taken at once, each sees what those before it have done."""
+    outcomes = []
+    for connect in (sqlite3.connect, stdlib.connect):
+        connection = connect(":memory:", isolation_level=isolation_level)
+        connection.execute("CREATE TABLE t(a UNIQUE)")
+        cursor = connection.cursor()
+        try:
+            cursor.executemany("INSERT INTO t VALUES (?)", LISTS[name](connection))
+            outcome: Observation = ("done",)
+        except Exception as error:
+            outcome = error_of(error)
+        outcomes.append(
+            (
+                *outcome,
+                cursor.rowcount,
+                connection.in_transaction,
+                connection.total_changes,
+                connection.execute("SELECT a FROM t ORDER BY rowid").fetchall(),
+            )
+        )
+        connection.close()
+    assert outcomes[0] == outcomes[1]
+
+
+FETCHES: dict[str, Callable[[sqlite3.Cursor], object]] = {
+    "fetchone": lambda cursor: cursor.fetchone(),
+    "fetchmany": lambda cursor: cursor.fetchmany(2),
+    "fetchall": lambda cursor: cursor.fetchall(),
+    "next": lambda cursor: next(cursor, "end"),
+}
+
+
+@pytest.mark.parametrize("kind", ["text_factory", "row_factory"])
+@pytest.mark.parametrize("fetch", FETCHES.values(), ids=FETCHES.keys())
+def test_a_factory_that_fails_once_loses_the_same_rows(
+    fetch: Callable[[sqlite3.Cursor], object], kind: str
+) -> None:
+    outcomes = []
+    for connect in (sqlite3.connect, stdlib.connect):
+        connection = connect(":memory:")
+        calls = itertools.count(1)
+
+        def make(*arguments: object, calls: Iterator[int] = calls) -> object:
+            if next(calls) in {2, 4}:
+                raise ZeroDivisionError
+            return arguments[-1]
+
+        setattr(connection, kind, make)
+        cursor = connection.execute("VALUES ('a'), ('b'), ('c'), ('d')")
+        seen: list[object] = []
+        for _ in range(8):
+            try:
+                seen.append(fetch(cursor))
+            except ZeroDivisionError:
+                seen.append("failed")
+        outcomes.append(seen)
+        connection.close()
+    assert outcomes[0] == outcomes[1]

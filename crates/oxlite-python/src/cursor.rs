@@ -138,10 +138,11 @@ impl Cursor {
         }
         let mut execution = cursor.begin(py)?;
         for _ in 0..limit {
-            match execution.next_tuple(py, &mut hold, text_factory.wants_bytes())? {
-                Some(row) => rows.append(row.tuple)?,
-                None => break,
-            }
+            let Some(row) = execution.read_row(py, text_factory.wants_bytes())? else {
+                break;
+            };
+            rows.append(row.tuple)?;
+            execution.advance(py, &mut hold)?;
         }
         Ok(rows)
     }
@@ -169,12 +170,20 @@ impl Cursor {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = slf.py();
         let mut execution = slf.get().begin(py)?;
-        let Some(row) = execution.next_tuple(py, hold, text_factory.wants_bytes())? else {
+        let Some(row) = execution.read_row(py, text_factory.wants_bytes())? else {
             return Ok(None);
         };
-        let busy = execution.into_busy_cursor();
-        let tuple = text_factory.finish(row)?;
-        drop(busy);
+        let tuple = match text_factory {
+            TextFactory::Str | TextFactory::Bytes => row.tuple,
+            // Before the step: if the factory raises, the row can be fetched again.
+            TextFactory::Callable(factory) => {
+                let (relocked, tuple) = execution.unlocked(py, || row.with_texts_from(factory))?;
+                execution = relocked;
+                tuple
+            }
+        };
+        execution.advance(py, hold)?;
+        drop(execution);
         let Some(factory) = row_factory else {
             return Ok(Some(tuple.into_any()));
         };

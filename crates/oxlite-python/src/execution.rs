@@ -14,7 +14,7 @@ use oxlite_core::{CachedStatement, Connection as Core};
 use oxlite_sqlite::{Locked, Step};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
-use pyo3::types::{PyAnyMethods, PyList, PyString, PyTuple};
+use pyo3::types::{PyAnyMethods, PyIterator, PyList, PyString, PyTuple};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core, from_sqlite};
@@ -123,7 +123,7 @@ impl<'c> Execution<'c> {
     }
 
     /// Runs code of the user's with the connection unlocked. The cursor stays ours.
-    fn unlocked<T>(
+    pub(crate) fn unlocked<T>(
         self,
         py: Python<'_>,
         work: impl FnOnce() -> PyResult<T>,
@@ -146,11 +146,6 @@ impl<'c> Execution<'c> {
             connection,
         };
         Ok((execution, result))
-    }
-
-    /// Lets the connection go and keeps the cursor, for code of the user's that must not use it.
-    pub(crate) fn into_busy_cursor(self) -> impl Drop + use<'c> {
-        self.active
     }
 
     /// Executes one statement once.
@@ -259,38 +254,20 @@ impl<'c> Execution<'c> {
         }
         self.begin_if_needed(py, &cached)?;
         let names = parameters::names(&cached, &self.locked);
-        // From a list or tuple many sets are taken at once. An iterator may look at what the set
-        // before has done, so it is asked for one at a time.
-        let at_once = match parameter_sets.is_exact_instance_of::<PyList>()
-            || parameter_sets.is_exact_instance_of::<PyTuple>()
-        {
-            true => SETS_PER_CROSSING,
-            false => 1,
-        };
         let mut rowcount = 0;
-        let (execution, mut sets) = self.unlocked(py, || parameter_sets.try_iter())?;
+        let (execution, mut sets) = self.unlocked(py, || ParameterSets::new(parameter_sets))?;
         self = execution;
         loop {
-            let mut objects = Objects::new();
-            let mut lengths = Vec::with_capacity(at_once);
-            let (execution, failure) = self.unlocked(py, || {
-                Ok(take_sets(
-                    &mut sets,
-                    &names,
-                    at_once,
-                    &mut objects,
-                    &mut lengths,
-                ))
-            })?;
+            let (execution, crossing) = self.unlocked(py, || Ok(sets.take(&names)))?;
             self = execution;
-            rowcount += self.run_sets(py, &mut cached, &objects, &lengths)?;
-            match failure {
-                Some(error) => {
+            rowcount += self.run_sets(py, &mut cached, &crossing)?;
+            match crossing.end {
+                End::No => {}
+                End::Exhausted => break,
+                End::Failed(error) => {
                     self.core.keep(cached, &self.locked);
                     return Err(error);
                 }
-                None if lengths.len() < at_once => break,
-                None => {}
             }
         }
         let description = self.describe(py, &mut cached)?;
@@ -311,9 +288,11 @@ impl<'c> Execution<'c> {
         &self,
         py: Python<'_>,
         cached: &mut CachedStatement,
-        objects: &Objects<'_>,
-        lengths: &[usize],
+        crossing: &Crossing<'_>,
     ) -> PyResult<i64> {
+        let Crossing {
+            objects, lengths, ..
+        } = crossing;
         if lengths.is_empty() {
             return Ok(0);
         }
@@ -383,39 +362,47 @@ impl<'c> Execution<'c> {
         Ok(())
     }
 
-    /// The row that is ready, and one step further.
-    pub(crate) fn next_tuple<'py>(
-        &mut self,
+    /// The row that is ready; `None` after the last.
+    #[inline]
+    pub(crate) fn read_row<'py>(
+        &self,
         py: Python<'py>,
-        hold: &mut Hold,
         text_as_bytes: bool,
     ) -> PyResult<Option<RowTuple<'py>>> {
-        let Some(cached) = &mut *self.active else {
+        let Some(cached) = &*self.active else {
             return Ok(None);
         };
         let Some(row) = cached.statement.row(&self.locked) else {
             return Ok(None);
         };
-        let tuple = row_to_tuple(py, cached, &self.locked, &row, text_as_bytes)?;
+        row_to_tuple(py, cached, &self.locked, &row, text_as_bytes).map(Some)
+    }
+
+    /// Goes on to the next row.
+    #[inline]
+    pub(crate) fn advance(&mut self, py: Python<'_>, hold: &mut Hold) -> PyResult<()> {
+        let Some(cached) = &mut *self.active else {
+            return Ok(());
+        };
         let step = if cached.statement.is_read_only() {
             hold.step(py, &self.locked, |locked| cached.statement.step(locked))
         } else {
             detached(py, &self.locked, |locked| cached.statement.step(locked))
         };
         match step {
-            Ok(Step::Row) => {}
+            Ok(Step::Row) => Ok(()),
             Ok(Step::Done) => {
                 if cached.is_data_modification {
                     self.state.attributes().rowcount = self.locked.changes();
                 }
                 self.keep_active();
+                Ok(())
             }
             Err(error) => {
                 self.keep_active();
-                return Err(from_sqlite(py, &error));
+                Err(from_sqlite(py, &error))
             }
         }
-        Ok(Some(tuple))
     }
 
     /// Stops the active statement, if there is one, and keeps it for the next time.
@@ -455,26 +442,79 @@ impl<'c> Execution<'c> {
     }
 }
 
-/// Takes up to `at_once` parameter sets from the iterator; the error that ended it early, if any.
-fn take_sets<'py>(
-    sets: &mut Bound<'py, pyo3::types::PyIterator>,
-    names: &[Option<String>],
+/// Where `executemany` takes its parameter sets from.
+struct ParameterSets<'py> {
+    iterator: Bound<'py, PyIterator>,
+    /// From a list or tuple many sets are taken at once. An iterator may look at what the set before
+    /// has done, so it is asked for one at a time.
     at_once: usize,
-    objects: &mut Objects<'py>,
-    lengths: &mut Vec<usize>,
-) -> Option<PyErr> {
-    while lengths.len() < at_once {
-        let before = objects.len();
-        let collected = match sets.next()? {
-            Ok(set) if parameters::collect_plain(&set, objects) => Ok(()),
-            Ok(set) => parameters::collect(&set, names, objects),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = collected {
-            objects.truncate(before);
-            return Some(error);
-        }
-        lengths.push(objects.len() - before);
+    /// A set that needs code of the user's, which must not run before the sets ahead of it.
+    pending: Option<Bound<'py, PyAny>>,
+}
+
+/// The sets of one crossing.
+struct Crossing<'py> {
+    /// The objects of all sets, one after the other.
+    objects: Objects<'py>,
+    /// How many each set has.
+    lengths: Vec<usize>,
+    end: End,
+}
+
+/// Whether more sets may follow.
+enum End {
+    No,
+    Exhausted,
+    Failed(PyErr),
+}
+
+impl<'py> ParameterSets<'py> {
+    fn new(parameter_sets: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let is_plain = parameter_sets.is_exact_instance_of::<PyList>()
+            || parameter_sets.is_exact_instance_of::<PyTuple>();
+        Ok(Self {
+            iterator: parameter_sets.try_iter()?,
+            at_once: if is_plain { SETS_PER_CROSSING } else { 1 },
+            pending: None,
+        })
     }
-    None
+
+    /// Takes the sets of the next crossing. May run code of the user's.
+    fn take(&mut self, names: &[Option<String>]) -> Crossing<'py> {
+        let mut crossing = Crossing {
+            objects: Objects::new(),
+            lengths: Vec::with_capacity(self.at_once),
+            end: End::No,
+        };
+        while crossing.lengths.len() < self.at_once {
+            let set = match self.pending.take().map(Ok).or_else(|| self.iterator.next()) {
+                Some(Ok(set)) => set,
+                Some(Err(error)) => {
+                    crossing.end = End::Failed(error);
+                    break;
+                }
+                None => {
+                    crossing.end = End::Exhausted;
+                    break;
+                }
+            };
+            let before = crossing.objects.len();
+            let is_plain = parameters::collect_plain(&set, &mut crossing.objects);
+            if !is_plain {
+                if !crossing.lengths.is_empty() {
+                    self.pending = Some(set);
+                    break;
+                }
+                if let Err(error) = parameters::collect(&set, names, &mut crossing.objects) {
+                    crossing.end = End::Failed(error);
+                    break;
+                }
+            }
+            crossing.lengths.push(crossing.objects.len() - before);
+            if !is_plain {
+                break;
+            }
+        }
+        crossing
+    }
 }

@@ -35,28 +35,30 @@ impl<'py> TextFactory<'py> {
     pub(crate) fn wants_bytes(&self) -> bool {
         !matches!(self, Self::Str)
     }
-
-    /// The row as the user wants it. Calls the user's code, so nothing may be locked.
-    pub(crate) fn finish(&self, row: RowTuple<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let Self::Callable(factory) = self else {
-            return Ok(row.tuple);
-        };
-        let py = row.tuple.py();
-        let mut texts = row.texts.into_iter().peekable();
-        tuple_of(py, row.tuple.len(), |index| {
-            let item = row.tuple.get_item(index)?;
-            match texts.next_if_eq(&index) {
-                Some(_) => factory.call1((item,)),
-                None => Ok(item),
-            }
-        })
-    }
 }
 
 /// A row, and which of its items are text that was made into bytes.
 pub(crate) struct RowTuple<'py> {
     pub(crate) tuple: Bound<'py, PyTuple>,
     texts: Vec<usize>,
+}
+
+impl<'py> RowTuple<'py> {
+    /// The row with each text made by `factory`: code of the user's, so the connection must be
+    /// unlocked.
+    pub(crate) fn with_texts_from(
+        self,
+        factory: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let mut texts = self.texts.into_iter().peekable();
+        tuple_of(self.tuple.py(), self.tuple.len(), |index| {
+            let item = self.tuple.get_item(index)?;
+            match texts.next_if_eq(&index) {
+                Some(_) => factory.call1((item,)),
+                None => Ok(item),
+            }
+        })
+    }
 }
 
 /// The row as a tuple. Runs no code of the user's.
