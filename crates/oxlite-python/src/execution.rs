@@ -19,7 +19,7 @@ use pyo3::types::{PyAnyMethods, PyIterator, PyList, PyString, PyTuple};
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core, from_sqlite};
 use crate::gil::{Hold, detached};
-use crate::parameters::{self, Objects, Parameters, Values};
+use crate::parameters::{self, Parameters, Values};
 use crate::values::{RowTuple, description, row_to_tuple};
 
 /// How many parameter sets of a list or tuple are bound and stepped in one crossing.
@@ -168,16 +168,20 @@ impl<'c> Execution<'c> {
             };
         };
         self.begin_if_needed(py, &cached)?;
-        let mut objects = Objects::new();
-        if let Parameters::Given(parameters) = parameters
-            && !parameters::collect_plain(parameters, &mut objects)
-        {
-            let names = parameters::names(&cached, &self.locked);
-            let (execution, ()) =
-                self.unlocked(py, || parameters::collect(parameters, &names, &mut objects))?;
-            self = execution;
-        }
-        match self.run_once(py, &mut cached, &objects) {
+        let objects = match parameters {
+            Parameters::Absent => PyTuple::empty(py),
+            Parameters::Given(parameters) => match parameters::collect_plain(parameters) {
+                Some(objects) => objects,
+                None => {
+                    let names = parameters::names(&cached, &self.locked);
+                    let (execution, objects) =
+                        self.unlocked(py, || parameters::collect(parameters, &names))?;
+                    self = execution;
+                    objects
+                }
+            },
+        };
+        match self.run_once(py, &mut cached, objects.as_slice()) {
             Ok(step) => self.conclude(py, cached, step),
             Err(error) => {
                 self.core.keep(cached, &self.locked);
@@ -190,9 +194,10 @@ impl<'c> Execution<'c> {
         &self,
         py: Python<'_>,
         cached: &mut CachedStatement,
-        objects: &Objects<'_>,
+        objects: &[Bound<'_, PyAny>],
     ) -> PyResult<Step> {
-        let values = parameters::values(objects, cached, &self.locked)?;
+        let mut values = Values::new();
+        parameters::push_values(&mut values, objects, cached, &self.locked)?;
         detached(py, &self.locked, |locked| {
             parameters::bind(cached, locked, &values)?;
             cached.statement.step(locked)
@@ -290,31 +295,26 @@ impl<'c> Execution<'c> {
         cached: &mut CachedStatement,
         crossing: &Crossing<'_>,
     ) -> PyResult<i64> {
-        let Crossing {
-            objects, lengths, ..
-        } = crossing;
-        if lengths.is_empty() {
+        if crossing.sets.is_empty() {
             return Ok(0);
         }
         let mut failure = None;
-        let mut sets: Vec<Values<'_>> = Vec::with_capacity(lengths.len());
-        let mut rest = &objects[..];
-        for length in lengths {
-            let (set, tail) = rest.split_at(*length);
-            rest = tail;
-            match parameters::values(set, cached, &self.locked) {
-                Ok(values) => sets.push(values),
+        let mut values = Values::new();
+        let mut count = 0;
+        for set in &crossing.sets {
+            let pushed = parameters::push_values(&mut values, set.as_slice(), cached, &self.locked);
+            if let Err(error) = pushed {
                 // The sets before it are executed all the same.
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
+                failure = Some(error);
+                break;
             }
+            count += 1;
         }
+        let width = cached.statement.parameter_count();
         let rowcount = detached(py, &self.locked, |locked| {
             let mut rowcount = 0;
-            for values in &sets {
-                parameters::bind(cached, locked, values)?;
+            for index in 0..count {
+                parameters::bind(cached, locked, &values[index * width..(index + 1) * width])?;
                 // Rows of RETURNING are discarded.
                 while cached.statement.step(locked)? == Step::Row {}
                 rowcount += locked.changes();
@@ -454,10 +454,7 @@ struct ParameterSets<'py> {
 
 /// The sets of one crossing.
 struct Crossing<'py> {
-    /// The objects of all sets, one after the other.
-    objects: Objects<'py>,
-    /// How many each set has.
-    lengths: Vec<usize>,
+    sets: Vec<Bound<'py, PyTuple>>,
     end: End,
 }
 
@@ -482,11 +479,10 @@ impl<'py> ParameterSets<'py> {
     /// Takes the sets of the next crossing. May run code of the user's.
     fn take(&mut self, names: &[Option<String>]) -> Crossing<'py> {
         let mut crossing = Crossing {
-            objects: Objects::new(),
-            lengths: Vec::with_capacity(self.at_once),
+            sets: Vec::with_capacity(self.at_once),
             end: End::No,
         };
-        while crossing.lengths.len() < self.at_once {
+        while crossing.sets.len() < self.at_once {
             let set = match self.pending.take().map(Ok).or_else(|| self.iterator.next()) {
                 Some(Ok(set)) => set,
                 Some(Err(error)) => {
@@ -498,22 +494,19 @@ impl<'py> ParameterSets<'py> {
                     break;
                 }
             };
-            let before = crossing.objects.len();
-            let is_plain = parameters::collect_plain(&set, &mut crossing.objects);
-            if !is_plain {
-                if !crossing.lengths.is_empty() {
-                    self.pending = Some(set);
-                    break;
-                }
-                if let Err(error) = parameters::collect(&set, names, &mut crossing.objects) {
-                    crossing.end = End::Failed(error);
-                    break;
-                }
+            if let Some(objects) = parameters::collect_plain(&set) {
+                crossing.sets.push(objects);
+                continue;
             }
-            crossing.lengths.push(crossing.objects.len() - before);
-            if !is_plain {
+            if !crossing.sets.is_empty() {
+                self.pending = Some(set);
                 break;
             }
+            match parameters::collect(&set, names) {
+                Ok(objects) => crossing.sets.push(objects),
+                Err(error) => crossing.end = End::Failed(error),
+            }
+            break;
         }
         crossing
     }

@@ -17,10 +17,7 @@ use smallvec::SmallVec;
 
 use crate::error::ProgrammingError;
 
-/// The objects of one or more parameter sets, one after the other.
-pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 8]>;
-
-/// Values borrowed from objects.
+/// Values borrowed from the objects of one or more parameter sets, one after the other.
 pub(crate) type Values<'a> = SmallVec<[ValueRef<'a>; 8]>;
 
 /// The `parameters` argument: `None` is an object like any other (and refused), absence is not.
@@ -37,26 +34,16 @@ impl<'py> FromPyObject<'_, 'py> for Parameters<'py> {
     }
 }
 
-/// Appends the objects of a tuple or list, if no code of the user's can run meanwhile: both exactly
-/// those types, and every object exactly of a type SQLite has.
+/// The parameter set as a tuple, if no code of the user's can run meanwhile: a tuple or list, exactly,
+/// of objects exactly of types SQLite has.
 #[inline]
-pub(crate) fn collect_plain<'py>(
-    parameters: &Bound<'py, PyAny>,
-    objects: &mut Objects<'py>,
-) -> bool {
-    let before = objects.len();
-    if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
-        objects.extend(tuple.iter());
-    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
-        objects.extend(list.iter());
+pub(crate) fn collect_plain<'py>(parameters: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+    let tuple = if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
+        tuple.clone()
     } else {
-        return false;
-    }
-    let is_plain = objects[before..].iter().all(is_plain);
-    if !is_plain {
-        objects.truncate(before);
-    }
-    is_plain
+        parameters.cast_exact::<PyList>().ok()?.to_tuple()
+    };
+    tuple.as_slice().iter().all(is_plain).then_some(tuple)
 }
 
 #[inline]
@@ -80,17 +67,17 @@ pub(crate) fn names(cached: &CachedStatement, locked: &Locked<'_>) -> Vec<Option
         .collect()
 }
 
-/// Appends the objects of any sequence or mapping. May run the user's code.
+/// The parameter set as a tuple, from any sequence or mapping. May run the user's code.
 pub(crate) fn collect<'py>(
     parameters: &Bound<'py, PyAny>,
     names: &[Option<String>],
-    objects: &mut Objects<'py>,
-) -> PyResult<()> {
-    let before = objects.len();
-    if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
-        objects.extend(tuple.iter());
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = parameters.py();
+    let mut objects: Vec<Bound<'py, PyAny>> = if let Ok(tuple) = parameters.cast_exact::<PyTuple>()
+    {
+        tuple.iter().collect()
     } else if let Ok(list) = parameters.cast_exact::<PyList>() {
-        objects.extend(list.iter());
+        list.iter().collect()
     } else if !parameters.hasattr("__getitem__")? {
         return Err(ProgrammingError::new_err(
             "parameters are of unsupported type",
@@ -99,45 +86,43 @@ pub(crate) fn collect<'py>(
         || parameters.cast::<PyMapping>().is_ok()
         || !parameters.hasattr("__len__")?
     {
-        collect_named(parameters, names, objects)?;
+        let named = names.iter().enumerate();
+        named
+            .map(|(position, name)| named_object(parameters, position, name.as_deref()))
+            .collect::<PyResult<_>>()?
     } else {
         // A sequence by its behaviour, as the standard library takes it.
-        for index in 0..parameters.len()? {
-            objects.push(parameters.get_item(index)?);
-        }
-    }
-    for object in &mut objects[before..] {
+        (0..parameters.len()?)
+            .map(|index| parameters.get_item(index))
+            .collect::<PyResult<_>>()?
+    };
+    for object in &mut objects {
         if let Some(bytes) = bytes_of_buffer(object)? {
             *object = bytes.into_any();
         }
     }
-    Ok(())
+    PyTuple::new(py, objects)
 }
 
-fn collect_named<'py>(
+fn named_object<'py>(
     mapping: &Bound<'py, PyAny>,
-    names: &[Option<String>],
-    objects: &mut Objects<'py>,
-) -> PyResult<()> {
-    let py = mapping.py();
-    for (index, name) in names.iter().enumerate() {
-        let Some(name) = name else {
-            return Err(ProgrammingError::new_err(format!(
-                "Binding {} has no name, but you supplied a dictionary (which has only names).",
-                index + 1
-            )));
-        };
-        match mapping.get_item(name) {
-            Ok(object) => objects.push(object),
-            Err(error) if error.is_instance_of::<PyLookupError>(py) => {
-                return Err(ProgrammingError::new_err(format!(
-                    "You did not supply a value for binding parameter :{name}."
-                )));
-            }
-            Err(error) => return Err(error),
+    position: usize,
+    name: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(name) = name else {
+        return Err(ProgrammingError::new_err(format!(
+            "Binding {} has no name, but you supplied a dictionary (which has only names).",
+            position + 1
+        )));
+    };
+    mapping.get_item(name).map_err(|error| {
+        if !error.is_instance_of::<PyLookupError>(mapping.py()) {
+            return error;
         }
-    }
-    Ok(())
+        ProgrammingError::new_err(format!(
+            "You did not supply a value for binding parameter :{name}."
+        ))
+    })
 }
 
 /// The bytes of an object that exports a buffer and is not `bytes` already.
@@ -163,13 +148,15 @@ fn bytes_of_buffer<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py
     Ok(Some(view.call_method0("tobytes")?.cast_into::<PyBytes>()?))
 }
 
-/// The values of one parameter set, in the storage class of each object's type. Runs no code of the
-/// user's.
-pub(crate) fn values<'a>(
+/// Appends the values of one parameter set, in the storage class of each object's type. Runs no code
+/// of the user's.
+#[inline]
+pub(crate) fn push_values<'a>(
+    values: &mut Values<'a>,
     objects: &'a [Bound<'_, PyAny>],
     cached: &CachedStatement,
     locked: &Locked<'_>,
-) -> PyResult<Values<'a>> {
+) -> PyResult<()> {
     let wanted = cached.statement.parameter_count();
     if wanted != objects.len() {
         return Err(ProgrammingError::new_err(format!(
@@ -178,7 +165,6 @@ pub(crate) fn values<'a>(
             objects.len()
         )));
     }
-    let mut values = Values::with_capacity(objects.len());
     for (index, object) in objects.iter().enumerate() {
         match value(object)? {
             Some(value) => values.push(value),
@@ -193,7 +179,7 @@ pub(crate) fn values<'a>(
             }
         }
     }
-    Ok(values)
+    Ok(())
 }
 
 /// One value; `None` for a type SQLite does not have.
