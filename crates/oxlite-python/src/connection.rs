@@ -3,21 +3,26 @@
 //! Invariant: the connection's own lock is never waited for with the GIL held (see `gil.rs`), and
 //! whatever may wait for the disk or for another process runs without the GIL.
 
+use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxlite_core::{Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions};
-use oxlite_sqlite::Locked;
+use oxlite_sqlite::{Locked, codes};
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
+use crate::callback;
 use crate::cursor::Cursor;
-use crate::error::{NotSupportedError, ProgrammingError, from_core, lock_failed};
-use crate::gil::{PROGRESS_OPERATIONS, close, detached, on_progress, wait_for};
+use crate::error::{
+    NotSupportedError, OperationalError, ProgrammingError, from_core, from_sqlite, lock_failed,
+};
+use crate::function::{self, PythonAggregate};
+use crate::gil::{close, detached, wait_for};
 use crate::options::{self, Extras, Truth};
 use crate::parameters::Parameters;
 use crate::values::TextFactory;
@@ -45,11 +50,14 @@ struct Attributes {
 
 /// Locks the connection; while another thread has it, waits without the GIL.
 pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
-    let locked = match core.try_lock() {
+    try_to_lock(py, core).map_err(lock_failed)
+}
+
+fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> Result<Locked<'c>, LockError> {
+    match core.try_lock() {
         Some(locked) => locked,
         None => wait_for(py, core),
-    };
-    locked.map_err(lock_failed)
+    }
 }
 
 impl Connection {
@@ -113,6 +121,43 @@ impl Connection {
             }
             core.run(locked, statement)
         })
+    }
+
+    fn config(&self, py: Python<'_>, switch: i32, enabled: Option<bool>) -> PyResult<bool> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        locked.config(switch, enabled).map_err(|error| {
+            if error.code() == codes::SQLITE_MISUSE {
+                return PyValueError::new_err(format!("unknown config 'op': {switch}"));
+            }
+            from_sqlite(py, &error)
+        })
+    }
+
+    /// Defines something on the locked connection; an error is SQLite's.
+    fn define_by(
+        &self,
+        py: Python<'_>,
+        define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
+    ) -> PyResult<()> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        define(&locked).map_err(|error| from_sqlite(py, &error))
+    }
+
+    /// Defines something on the locked connection; an error is an `OperationalError` of this text.
+    fn define(
+        &self,
+        py: Python<'_>,
+        failure: &'static str,
+        define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
+    ) -> PyResult<()> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        define(&locked).map_err(|_| OperationalError::new_err(failure))
     }
 
     /// A cursor for one of the shortcuts, which honour a subclass's own `cursor()`.
@@ -293,9 +338,10 @@ impl Connection {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_thread(py)?;
         let core = self.core(py)?;
-        let locked = match lock(py, &core) {
+        let locked = match try_to_lock(py, &core) {
             Ok(locked) => locked,
-            Err(_) => return Ok(()),
+            Err(LockError::Closed) => return Ok(()),
+            Err(error) => return Err(lock_failed(error)),
         };
         close(py, &core, locked).map_err(|error| from_core(py, error))
     }
@@ -307,6 +353,160 @@ impl Connection {
             return Ok(());
         }
         Err(lock_failed(LockError::Closed))
+    }
+
+    /// Creates an SQL function of `narg` arguments (-1: any number); `None` removes it.
+    ///
+    /// A `deterministic` function lets SQLite reuse its results and use it in indexes.
+    #[pyo3(signature = (name, narg, func, *, deterministic = false))]
+    fn create_function(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        narg: i32,
+        func: Option<Py<PyAny>>,
+        deterministic: bool,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        let function = func.map(function::scalar);
+        self.define(py, "Error creating function", move |locked| {
+            locked.create_function(&name, narg, deterministic, function)
+        })
+    }
+
+    /// Creates an aggregate from a class whose instances have `step(*args)` and `finalize()`;
+    /// `None` removes it.
+    #[pyo3(signature = (name, n_arg, aggregate_class))]
+    fn create_aggregate(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        n_arg: i32,
+        aggregate_class: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        let aggregate = aggregate_class.map(PythonAggregate::new);
+        self.define(py, "Error creating aggregate", move |locked| {
+            locked.create_aggregate(&name, n_arg, aggregate)
+        })
+    }
+
+    /// Creates an aggregate window function from a class whose instances have `step(*args)`,
+    /// `inverse(*args)`, `value()` and `finalize()`; `None` removes it.
+    #[pyo3(signature = (name, num_params, aggregate_class, /))]
+    fn create_window_function(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        num_params: i32,
+        aggregate_class: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        let aggregate = aggregate_class.map(PythonAggregate::new);
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        locked
+            .create_window_function(&name, num_params, aggregate)
+            // The standard library's class for wrong arguments here, unlike for the others.
+            .map_err(|_| ProgrammingError::new_err("Error creating window function"))
+    }
+
+    /// Creates a collation from a function that compares two `str` and returns a negative number,
+    /// zero or a positive one; `None` removes it.
+    #[pyo3(signature = (name, callback, /))]
+    fn create_collation(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        callback: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        if let Some(callback) = &callback
+            && !callback.bind(py).is_callable()
+        {
+            return Err(PyTypeError::new_err("parameter must be callable"));
+        }
+        let collation = callback.map(function::collation);
+        self.define_by(py, move |locked| locked.create_collation(&name, collation))
+    }
+
+    /// Asks `authorizer_callback` about every access while a statement is prepared: it is called
+    /// with an action code, two arguments that depend on it, the schema, and the trigger or view
+    /// responsible; it answers `SQLITE_OK`, `SQLITE_DENY` or `SQLITE_IGNORE`. `None` removes it.
+    #[pyo3(signature = (authorizer_callback))]
+    fn set_authorizer(
+        &self,
+        py: Python<'_>,
+        authorizer_callback: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let authorizer = authorizer_callback.map(callback::authorizer);
+        self.define(py, "Error setting authorizer callback", move |locked| {
+            locked.set_authorizer(authorizer)
+        })
+    }
+
+    /// Calls `progress_handler` about every `n` instructions of SQLite's virtual machine; a true
+    /// answer interrupts the statement. `None` removes it.
+    #[pyo3(signature = (progress_handler, n))]
+    fn set_progress_handler(
+        &self,
+        py: Python<'_>,
+        progress_handler: Option<Py<PyAny>>,
+        n: i32,
+    ) -> PyResult<()> {
+        // As in SQLite, fewer than one instruction means none.
+        let (operations, handler) =
+            callback::progress_handler(progress_handler.filter(|_| n > 0), n);
+        self.define_by(py, move |locked| {
+            locked.set_progress_handler(operations, Some(handler));
+            Ok(())
+        })
+    }
+
+    /// The value of a run-time limit: `category` is one of the `SQLITE_LIMIT_` constants.
+    #[pyo3(signature = (category, /))]
+    fn getlimit(&self, py: Python<'_>, category: i32) -> PyResult<i32> {
+        self.setlimit(py, category, -1)
+    }
+
+    /// Sets a run-time limit, at most to the bound it was compiled with, and returns the one
+    /// before; a negative `limit` changes nothing.
+    #[pyo3(signature = (category, limit, /))]
+    fn setlimit(&self, py: Python<'_>, category: i32, limit: i32) -> PyResult<i32> {
+        self.check_thread(py)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        locked
+            .set_limit(category, limit)
+            .ok_or_else(|| ProgrammingError::new_err("'category' is out of bounds"))
+    }
+
+    /// Whether one of SQLite's switches is on: `op` is one of the `SQLITE_DBCONFIG_` constants.
+    #[pyo3(signature = (op, /))]
+    fn getconfig(&self, py: Python<'_>, op: i32) -> PyResult<bool> {
+        self.config(py, op, None)
+    }
+
+    /// Turns one of SQLite's switches on or off.
+    #[pyo3(signature = (op, enable = true, /))]
+    fn setconfig(&self, py: Python<'_>, op: i32, enable: bool) -> PyResult<()> {
+        if self.config(py, op, Some(enable))? == enable {
+            return Ok(());
+        }
+        Err(OperationalError::new_err("Unable to set config"))
+    }
+
+    /// Calls `trace_callback` with the text, parameters filled in, of each statement that begins
+    /// to run; `None` removes it.
+    #[pyo3(signature = (trace_callback))]
+    fn set_trace_callback(
+        &self,
+        py: Python<'_>,
+        trace_callback: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let tracer = trace_callback.map(callback::tracer);
+        self.define_by(py, move |locked| locked.set_trace(tracer))
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -488,11 +688,17 @@ pub(crate) fn connect<'py>(
     }
 }
 
+/// A name for SQLite.
+fn c_name(name: &str) -> PyResult<CString> {
+    CString::new(name).map_err(|_| PyValueError::new_err("embedded null character"))
+}
+
 /// Opens the database and arranges for long steps to let the GIL go.
 fn open(options: &OpenOptions) -> oxlite_core::Result<Core> {
     let core = Core::open(options)?;
     if let Ok(locked) = core.lock() {
-        locked.set_progress_handler(PROGRESS_OPERATIONS, Some(Box::new(on_progress)));
+        let (operations, handler) = callback::progress_handler(None, 0);
+        locked.set_progress_handler(operations, Some(handler));
     }
     Ok(core)
 }

@@ -101,6 +101,30 @@ fn holding<T>(_py: Python<'_>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Runs `work`, a callback from SQLite into Python, with the GIL, whatever the step that called it
+/// does with it.
+pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    let holding = HOLDING.replace(Holding::No);
+    if let Holding::LetGo(thread_state) = holding {
+        // SAFETY: saved by `on_progress` on this thread; restored once, since `HOLDING` no longer
+        // has it.
+        unsafe { ffi::PyEval_RestoreThread(thread_state) };
+    }
+    /// Puts back what the interrupted step does, also if `work` panics.
+    struct PutBack(Holding);
+    impl Drop for PutBack {
+        fn drop(&mut self) {
+            HOLDING.set(self.0);
+        }
+    }
+    let _put_back = PutBack(match holding {
+        // The step goes on with the GIL, which may be let go again.
+        Holding::LetGo(_) => Holding::Unwatched,
+        other => other,
+    });
+    Python::attach(work)
+}
+
 /// Called by SQLite every so often in the middle of a step: lets the GIL go when this step has held
 /// it for long. Never interrupts.
 pub(crate) fn on_progress() -> bool {
@@ -108,8 +132,8 @@ pub(crate) fn on_progress() -> bool {
         Holding::Unwatched => HOLDING.set(Holding::Since(Instant::now())),
         Holding::Since(since) if since.elapsed() >= HOLD_AT_MOST => {
             // SAFETY: this thread holds the GIL (`holding` was entered with it and nothing has let
-            // it go since), and calls no Python until `TakeBack` restores it: between here and
-            // there run only SQLite and Rust code of the two inner crates.
+            // it go since), and calls no Python until `TakeBack` or `attached` restores it: between
+            // here and there run only SQLite and Rust code of the two inner crates.
             HOLDING.set(Holding::LetGo(unsafe { ffi::PyEval_SaveThread() }));
         }
         Holding::No | Holding::Since(_) | Holding::LetGo(_) => {}

@@ -4,10 +4,12 @@
 //! This file is the one export list. The package `oxlite` re-exports from it by name; `_native.pyi`
 //! declares it, and a test holds the two against each other.
 
+mod callback;
 mod connection;
 mod cursor;
 mod error;
 mod execution;
+mod function;
 mod gil;
 mod options;
 mod parameters;
@@ -26,6 +28,8 @@ mod native {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[pymodule_export]
+    use crate::callback::enable_callback_tracebacks;
     #[pymodule_export]
     use crate::connection::{Connection, connect};
     #[pymodule_export]

@@ -126,7 +126,9 @@ fn named_object<'py>(
 }
 
 /// The bytes of an object that exports a buffer and is not `bytes` already.
-fn bytes_of_buffer<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+pub(crate) fn bytes_of_buffer<'py>(
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
     if is_plain(object) || object.is_instance_of::<PyBytes>() {
         return Ok(None);
     }
@@ -184,7 +186,7 @@ pub(crate) fn push_values<'a>(
 
 /// One value; `None` for a type SQLite does not have.
 #[inline]
-fn value<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<ValueRef<'a>>> {
+pub(crate) fn value<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<ValueRef<'a>>> {
     Ok(Some(if let Ok(text) = object.cast::<PyString>() {
         ValueRef::Text(text.to_str()?.as_bytes())
     } else if let Ok(integer) = object.cast::<PyInt>() {

@@ -74,10 +74,6 @@ pub(crate) fn row_to_tuple<'py>(
     let tuple = tuple_of(py, row.len(), |index| {
         let value = row.get(index).map_err(|error| from_sqlite(py, &error))?;
         Ok(match value {
-            ValueRef::Null => py.None().into_bound(py),
-            ValueRef::Integer(integer) => PyInt::new(py, integer).into_any(),
-            ValueRef::Real(real) => PyFloat::new(py, real).into_any(),
-            ValueRef::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
             ValueRef::Text(text) if text_as_bytes => {
                 texts.push(index);
                 PyBytes::new(py, text).into_any()
@@ -86,9 +82,25 @@ pub(crate) fn row_to_tuple<'py>(
                 Ok(text) => text.into_any(),
                 Err(_) => return Err(undecodable(cached, locked, index, text)),
             },
+            other => object_of_value(py, other)?,
         })
     })?;
     Ok(RowTuple { tuple, texts })
+}
+
+/// The object of a value; text must be UTF-8.
+#[inline]
+pub(crate) fn object_of_value<'py>(
+    py: Python<'py>,
+    value: ValueRef<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        ValueRef::Null => py.None().into_bound(py),
+        ValueRef::Integer(integer) => PyInt::new(py, integer).into_any(),
+        ValueRef::Real(real) => PyFloat::new(py, real).into_any(),
+        ValueRef::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
+        ValueRef::Text(text) => PyString::from_bytes(py, text)?.into_any(),
+    })
 }
 
 /// A tuple of `length` items made one by one, without a vector in between.

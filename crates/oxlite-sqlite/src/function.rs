@@ -164,8 +164,11 @@ pub trait Aggregate: Send + 'static {
     fn finalize(&self, instance: Self::Instance, context: &FunctionContext<'_>);
 }
 
-type Scalar = Box<dyn Fn(&FunctionContext<'_>) + Send>;
-type Collation = Box<dyn Fn(&[u8], &[u8]) -> Ordering + Send>;
+/// A scalar function: it reads the arguments of its context and sets the result there.
+pub type Scalar = Box<dyn Fn(&FunctionContext<'_>) + Send>;
+
+/// Compares two texts.
+pub type Collation = Box<dyn Fn(&[u8], &[u8]) -> Ordering + Send>;
 
 impl Locked<'_> {
     /// Creates or replaces an SQL function of `arguments` arguments (-1: any number); `None`

@@ -45,7 +45,7 @@ pub use callbacks::{
 pub use code::code_name;
 pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
 pub use error::{Error, Result};
-pub use function::{Aggregate, FunctionContext};
+pub use function::{Aggregate, Collation, FunctionContext, Scalar};
 pub use statement::{Prepared, Row, Statement, Step};
 pub use value::ValueRef;
 

@@ -27,6 +27,7 @@ from oxlite._native import (
     Row,
     Warning,
     connect,
+    enable_callback_tracebacks,
     sqlite_version,
 )
 
@@ -53,6 +54,7 @@ __all__ = [
     "Warning",
     "apilevel",
     "connect",
+    "enable_callback_tracebacks",
     "paramstyle",
     "sqlite_version",
     "sqlite_version_info",

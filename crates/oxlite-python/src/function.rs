@@ -1,0 +1,170 @@
+//! SQL functions, aggregates, window functions and collations written in Python.
+//!
+//! An exception in one of them becomes an SQL error with the standard library's text; the exception
+//! itself is shown by `sys.unraisablehook` if `enable_callback_tracebacks(True)` was called.
+
+use std::cmp::Ordering;
+
+use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar, ValueRef};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::callback;
+use crate::gil::attached;
+use crate::parameters::{bytes_of_buffer, value};
+use crate::values::object_of_value;
+
+/// The closure behind `create_function`.
+pub(crate) fn scalar(function: Py<PyAny>) -> Scalar {
+    Box::new(move |context| {
+        attached(|py| {
+            let function = function.bind(py);
+            let outcome = arguments(py, context)
+                .and_then(|arguments| function.call1(arguments))
+                .and_then(|result| set_result(context, &result));
+            if let Err(error) = outcome {
+                fail(
+                    py,
+                    context,
+                    &error,
+                    "user-defined function raised exception",
+                );
+                callback::report(py, error, function);
+            }
+        });
+    })
+}
+
+/// The closure behind `create_collation`.
+pub(crate) fn collation(callable: Py<PyAny>) -> Collation {
+    Box::new(move |left, right| {
+        attached(|py| {
+            let callable = callable.bind(py);
+            let order = || -> PyResult<Ordering> {
+                let left = PyString::from_bytes(py, left)?;
+                let right = PyString::from_bytes(py, right)?;
+                let result = callable.call1((left, right))?;
+                let zero = 0_i32.into_pyobject(py)?;
+                result.compare(zero)
+            };
+            // As in the standard library, strings that cannot be compared are equal.
+            order().unwrap_or_else(|error| {
+                callback::report(py, error, callable);
+                Ordering::Equal
+            })
+        })
+    })
+}
+
+/// An aggregate class: its instances have `step` and `finalize`, and as window functions also
+/// `value` and `inverse`.
+pub(crate) struct PythonAggregate {
+    class: Py<PyAny>,
+}
+
+impl PythonAggregate {
+    pub(crate) fn new(class: Py<PyAny>) -> Self {
+        Self { class }
+    }
+
+    /// Calls a method of an instance, and hands its result on.
+    fn call(
+        &self,
+        instance: &Py<PyAny>,
+        method: &str,
+        context: &FunctionContext<'_>,
+        use_result: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+    ) {
+        attached(|py| {
+            let bound = match instance.bind(py).getattr(method) {
+                Ok(bound) => bound,
+                Err(error) => {
+                    let text = format!("user-defined aggregate's '{method}' method not defined");
+                    fail(py, context, &error, &text);
+                    return callback::report(py, error, self.class.bind(py));
+                }
+            };
+            let outcome = arguments(py, context)
+                .and_then(|arguments| bound.call1(arguments))
+                .and_then(|result| use_result(&result));
+            if let Err(error) = outcome {
+                let text = format!("user-defined aggregate's '{method}' method raised error");
+                fail(py, context, &error, &text);
+                callback::report(py, error, self.class.bind(py));
+            }
+        });
+    }
+}
+
+impl Aggregate for PythonAggregate {
+    type Instance = Py<PyAny>;
+
+    fn create(&self, context: &FunctionContext<'_>) -> Option<Py<PyAny>> {
+        attached(|py| match self.class.call0(py) {
+            Ok(instance) => Some(instance),
+            Err(error) => {
+                let text = "user-defined aggregate's '__init__' method raised error";
+                fail(py, context, &error, text);
+                callback::report(py, error, self.class.bind(py));
+                None
+            }
+        })
+    }
+
+    fn step(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
+        self.call(instance, "step", context, |_| Ok(()));
+    }
+
+    fn inverse(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
+        self.call(instance, "inverse", context, |_| Ok(()));
+    }
+
+    fn value(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
+        self.call(instance, "value", context, |result| {
+            set_result(context, result)
+        });
+    }
+
+    fn finalize(&self, instance: Py<PyAny>, context: &FunctionContext<'_>) {
+        self.call(&instance, "finalize", context, |result| {
+            set_result(context, result)
+        });
+        attached(|py| instance.drop_ref(py));
+    }
+}
+
+fn arguments<'py>(py: Python<'py>, context: &FunctionContext<'_>) -> PyResult<Bound<'py, PyTuple>> {
+    let objects = (0..context.len())
+        .map(|index| object_of_value(py, context.argument(index)))
+        .collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, objects)
+}
+
+fn set_result(context: &FunctionContext<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(bytes) = bytes_of_buffer(result)? {
+        context.set_result(ValueRef::Blob(bytes.as_bytes()));
+        return Ok(());
+    }
+    match value(result)? {
+        Some(value) => {
+            context.set_result(value);
+            Ok(())
+        }
+        None => Err(PyTypeError::new_err(format!(
+            "a function cannot return '{}' to SQLite",
+            result.get_type().name()?
+        ))),
+    }
+}
+
+/// Makes the SQL call fail, with SQLite's own errors for what it has errors for.
+fn fail(py: Python<'_>, context: &FunctionContext<'_>, error: &PyErr, text: &str) {
+    if error.is_instance_of::<PyMemoryError>(py) {
+        context.set_error_no_memory();
+    } else if error.is_instance_of::<PyOverflowError>(py) {
+        context.set_error_too_big();
+    } else {
+        context.set_error(text);
+    }
+}
