@@ -3,11 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
+    "Blob",
     "Connection",
     "Cursor",
     "DataError",
@@ -107,6 +119,16 @@ class Connection:
     def timeout(self) -> float: ...
     @property
     def total_changes(self) -> int: ...
+    def blobopen(
+        self,
+        table: str,
+        column: str,
+        row: int,
+        /,
+        *,
+        readonly: bool = ...,
+        name: str = "main",
+    ) -> Blob: ...
     def close(self) -> None: ...
     def commit(self) -> None: ...
     def create_aggregate(
@@ -155,6 +177,33 @@ class Connection:
         _exception: BaseException | None,
         _traceback: TracebackType | None,
     ) -> Literal[False]: ...
+
+@final
+class Blob:
+    def close(self) -> None: ...
+    def read(self, length: int = ..., /) -> bytes: ...
+    def seek(self, offset: int, origin: int = 0, /) -> None: ...
+    def tell(self) -> int: ...
+    def write(self, data: Buffer, /) -> None: ...
+    def __contains__(self, _value: object, /) -> bool: ...
+    def __delitem__(self, key: SupportsIndex | slice, /) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        _exception_type: type[BaseException] | None,
+        _exception: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> bytes: ...
+    def __iter__(self) -> NoReturn: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __setitem__(self, key: SupportsIndex, value: int, /) -> None: ...
+    @overload
+    def __setitem__(self, key: slice, value: Buffer, /) -> None: ...
 
 @disjoint_base
 class Cursor:

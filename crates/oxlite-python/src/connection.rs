@@ -16,6 +16,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
+use crate::blob::Blob;
 use crate::callback;
 use crate::cursor::Cursor;
 use crate::error::{
@@ -353,6 +354,32 @@ impl Connection {
             return Ok(());
         }
         Err(lock_failed(LockError::Closed))
+    }
+
+    /// Opens the BLOB or TEXT value in `column` of the row `row` of `table` for reading and, unless
+    /// `readonly`, writing in place.
+    #[pyo3(signature = (table, column, row, /, *, readonly = Truth(false), name = "main"))]
+    fn blobopen<'py>(
+        slf: &Bound<'py, Self>,
+        table: &str,
+        column: &str,
+        row: i64,
+        readonly: Truth,
+        name: &str,
+    ) -> PyResult<Bound<'py, Blob>> {
+        let py = slf.py();
+        let connection = slf.get();
+        connection.check_thread(py)?;
+        let (schema, table, column) = (c_name(name)?, c_name(table)?, c_name(column)?);
+        let core = connection.core(py)?;
+        let blob = {
+            let locked = lock(py, &core)?;
+            detached(py, &locked, |locked| {
+                locked.open_blob(&schema, &table, &column, row, readonly.0)
+            })
+            .map_err(|error| from_sqlite(py, &error))?
+        };
+        Bound::new(py, Blob::new(slf.clone().unbind(), core, blob))
     }
 
     /// Creates an SQL function of `narg` arguments (-1: any number); `None` removes it.

@@ -4,6 +4,7 @@
 //! This file is the one export list. The package `oxlite` re-exports from it by name; `_native.pyi`
 //! declares it, and a test holds the two against each other.
 
+mod blob;
 mod callback;
 mod connection;
 mod cursor;
@@ -12,6 +13,7 @@ mod execution;
 mod function;
 mod gil;
 mod options;
+mod parameter_sets;
 mod parameters;
 mod row;
 mod values;
@@ -28,6 +30,8 @@ mod native {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[pymodule_export]
+    use crate::blob::Blob;
     #[pymodule_export]
     use crate::callback::enable_callback_tracebacks;
     #[pymodule_export]

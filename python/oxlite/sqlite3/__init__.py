@@ -13,6 +13,7 @@ import datetime as _datetime
 import time as _time
 
 from oxlite._native import (
+    Blob,
     Connection,
     Cursor,
     DatabaseError,
@@ -33,6 +34,7 @@ from oxlite._native import (
 
 __all__ = [
     "Binary",
+    "Blob",
     "Connection",
     "Cursor",
     "DataError",

@@ -1,0 +1,318 @@
+//! `Blob`: reading and writing one value in place.
+
+use std::sync::Arc;
+
+use oxlite_core::Connection as Core;
+use oxlite_sqlite::codes;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::slice::PySliceIndices;
+use pyo3::types::{PyBytes, PyInt, PySlice};
+
+use crate::connection::{Connection, lock};
+use crate::error::{OperationalError, ProgrammingError, from_sqlite};
+use crate::gil::detached;
+use crate::parameters::bytes_of_buffer;
+
+/// An open BLOB or TEXT value, made by `Connection.blobopen`. Its size cannot change.
+#[pyclass(module = "oxlite.sqlite3", frozen, weakref)]
+pub(crate) struct Blob {
+    connection: Py<Connection>,
+    core: Arc<Core>,
+    /// `None` once closed.
+    open: Mutex<Option<oxlite_sqlite::Blob>>,
+    /// Where the next read or write begins, in bytes.
+    offset: Mutex<usize>,
+    length: usize,
+}
+
+impl Blob {
+    pub(crate) fn new(
+        connection: Py<Connection>,
+        core: Arc<Core>,
+        blob: oxlite_sqlite::Blob,
+    ) -> Self {
+        Self {
+            connection,
+            core,
+            length: blob.len(),
+            open: Mutex::new(Some(blob)),
+            offset: Mutex::new(0),
+        }
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.connection.get().check_thread(py)?;
+        drop(lock(py, &self.core)?);
+        if self.open.lock().is_none() {
+            return Err(ProgrammingError::new_err(
+                "Cannot operate on a closed blob.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn read_range(&self, py: Python<'_>, offset: usize, length: usize) -> PyResult<Vec<u8>> {
+        self.check(py)?;
+        let mut buffer = vec![0; length];
+        let locked = lock(py, &self.core)?;
+        let outcome = detached(py, &locked, |locked| match &*self.open.lock() {
+            Some(blob) => blob.read(locked, offset, &mut buffer),
+            None => Ok(()),
+        });
+        outcome.map_err(|error| explain(py, &error))?;
+        Ok(buffer)
+    }
+
+    fn write_range(&self, py: Python<'_>, offset: usize, bytes: &[u8]) -> PyResult<()> {
+        self.check(py)?;
+        let locked = lock(py, &self.core)?;
+        let outcome = detached(py, &locked, |locked| match &*self.open.lock() {
+            Some(blob) => blob.write(locked, offset, bytes),
+            None => Ok(()),
+        });
+        outcome.map_err(|error| explain(py, &error))
+    }
+
+    /// An index of Python's as a position.
+    fn position(&self, index: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let index: i64 = index
+            .extract()
+            .map_err(|_| PyIndexError::new_err("cannot fit 'int' into an index-sized integer"))?;
+        let length = self.length as i64;
+        let position = if index < 0 { index + length } else { index };
+        if (0..length).contains(&position) {
+            return Ok(position as usize);
+        }
+        Err(PyIndexError::new_err("Blob index out of range"))
+    }
+}
+
+/// The standard library's error for a row that has changed since the blob was opened.
+fn explain(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr {
+    if error.primary_code() == codes::SQLITE_ABORT {
+        return OperationalError::new_err("Cannot operate on modified blob");
+    }
+    from_sqlite(py, error)
+}
+
+#[pymethods]
+impl Blob {
+    /// Reads up to `length` bytes from the current position; all that remain by default.
+    #[pyo3(signature = (length = -1, /))]
+    fn read<'py>(&self, py: Python<'py>, length: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let offset = *self.offset.lock();
+        let remaining = self.length.saturating_sub(offset);
+        let length = usize::try_from(length).map_or(remaining, |length| length.min(remaining));
+        let bytes = self.read_range(py, offset, length)?;
+        *self.offset.lock() = offset + length;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes at the current position; the blob cannot grow.
+    #[pyo3(signature = (data, /))]
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = bytes(data)?;
+        let bytes = bytes.as_bytes();
+        let offset = *self.offset.lock();
+        if bytes.len() > self.length.saturating_sub(offset) {
+            self.check(py)?;
+            return Err(PyValueError::new_err("data longer than blob length"));
+        }
+        self.write_range(py, offset, bytes)?;
+        *self.offset.lock() = offset + bytes.len();
+        Ok(())
+    }
+
+    /// Moves the current position: `origin` is 0 (the start), 1 (here) or 2 (the end).
+    #[pyo3(signature = (offset, origin = 0, /))]
+    fn seek(&self, py: Python<'_>, offset: i32, origin: i32) -> PyResult<()> {
+        self.check(py)?;
+        let base = match origin {
+            0 => 0,
+            1 => *self.offset.lock() as i64,
+            2 => self.length as i64,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "'origin' should be os.SEEK_SET, os.SEEK_CUR, or os.SEEK_END",
+                ));
+            }
+        };
+        // Positions are C ints in SQLite, so neither can overflow here.
+        let position = base + i64::from(offset);
+        if position > i64::from(i32::MAX) {
+            return Err(PyOverflowError::new_err(
+                "seek offset results in overflow",
+            ));
+        }
+        if !(0..=self.length as i64).contains(&position) {
+            return Err(PyValueError::new_err("offset out of blob range"));
+        }
+        *self.offset.lock() = position as usize;
+        Ok(())
+    }
+
+    /// The current position, in bytes.
+    fn tell(&self, py: Python<'_>) -> PyResult<usize> {
+        self.check(py)?;
+        Ok(*self.offset.lock())
+    }
+
+    /// Closes the blob. Closing twice is allowed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.connection.get().check_thread(py)?;
+        drop(lock(py, &self.core)?);
+        let open = self.open.lock().take();
+        py.detach(|| drop(open));
+        Ok(())
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.check(py)?;
+        Ok(self.length)
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().check(slf.py())?;
+        Ok(slf.clone())
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception_type: &Bound<'_, PyAny>,
+        _exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        self.check(py)?;
+        self.close(py)?;
+        Ok(false)
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.check(py)?;
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let indices = slice.indices(self.length as isize)?;
+            if indices.slicelength == 0 {
+                return Ok(PyBytes::new(py, b"").into_any());
+            }
+            let (first, end) = span(&indices);
+            let bytes = self.read_range(py, first, end - first)?;
+            let picked: Vec<u8> = positions(&indices).map(|at| bytes[at - first]).collect();
+            return Ok(PyBytes::new(py, &picked).into_any());
+        }
+        if !key.hasattr("__index__")? {
+            return Err(PyTypeError::new_err("Blob indices must be integers"));
+        }
+        let position = self.position(key)?;
+        let byte = self.read_range(py, position, 1)?;
+        Ok(byte[0].into_pyobject(py)?.into_any())
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.check(py)?;
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let indices = slice.indices(self.length as isize)?;
+            let data = bytes(value)?;
+            let data = data.as_bytes();
+            if data.len() != indices.slicelength {
+                return Err(PyIndexError::new_err("Blob slice assignment is wrong size"));
+            }
+            if data.is_empty() {
+                return Ok(());
+            }
+            let (first, end) = span(&indices);
+            let mut bytes = self.read_range(py, first, end - first)?;
+            for (at, byte) in positions(&indices).zip(data) {
+                bytes[at - first] = *byte;
+            }
+            return self.write_range(py, first, &bytes);
+        }
+        if !key.hasattr("__index__")? {
+            return Err(PyTypeError::new_err("Blob indices must be integers"));
+        }
+        let position = self.position(key)?;
+        let Ok(number) = value.cast::<PyInt>() else {
+            return Err(PyTypeError::new_err(format!(
+                "'{}' object cannot be interpreted as an integer",
+                value.get_type().name()?
+            )));
+        };
+        let Ok(byte) = number.extract::<u8>() else {
+            return Err(PyValueError::new_err("byte must be in range(0, 256)"));
+        };
+        self.write_range(py, position, &[byte])
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check(py)?;
+        let what = if key.is_instance_of::<PySlice>() {
+            "slice"
+        } else {
+            "item"
+        };
+        Err(PyTypeError::new_err(format!(
+            "Blob doesn't support {what} deletion"
+        )))
+    }
+
+    fn __contains__(&self, _value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err(
+            "argument of type 'oxlite.sqlite3.Blob' is not iterable",
+        ))
+    }
+
+    fn __iter__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "'oxlite.sqlite3.Blob' object is not iterable",
+        ))
+    }
+}
+
+impl Drop for Blob {
+    fn drop(&mut self) {
+        // Closing waits for the connection's lock, whose holder may be waiting for the GIL.
+        let mut open = self.open.get_mut().take();
+        if open.is_some() {
+            Python::try_attach(|py| py.detach(|| drop(open.take())));
+        }
+    }
+}
+
+/// The positions of a slice, in its order.
+fn positions(indices: &PySliceIndices) -> impl Iterator<Item = usize> + use<> {
+    let (start, step) = (indices.start, indices.step);
+    (0..indices.slicelength as isize).map(move |index| (start + index * step) as usize)
+}
+
+/// The stretch of bytes that holds all of a non-empty slice.
+fn span(indices: &PySliceIndices) -> (usize, usize) {
+    let last = indices.start + (indices.slicelength as isize - 1) * indices.step;
+    let (first, last) = (indices.start.min(last), indices.start.max(last));
+    (first as usize, last as usize + 1)
+}
+
+/// The bytes of any object with a buffer.
+fn bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    bytes_of_buffer(data)?.ok_or_else(|| {
+        let found = data
+            .get_type()
+            .name()
+            .map(|name| name.to_string())
+            .unwrap_or_default();
+        PyTypeError::new_err(format!("a bytes-like object is required, not '{found}'"))
+    })
+}
