@@ -142,9 +142,7 @@ impl Blob {
         // Positions are C ints in SQLite, so neither can overflow here.
         let position = base + i64::from(offset);
         if position > i64::from(i32::MAX) {
-            return Err(PyOverflowError::new_err(
-                "seek offset results in overflow",
-            ));
+            return Err(PyOverflowError::new_err("seek offset results in overflow"));
         }
         if !(0..=self.length as i64).contains(&position) {
             return Err(PyValueError::new_err("offset out of blob range"));
