@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyInt, PySlice};
 use crate::connection::{Connection, lock};
 use crate::error::{OperationalError, ProgrammingError, from_sqlite};
 use crate::gil::detached;
-use crate::parameters::bytes_of_buffer;
+use crate::parameters::bytes_like;
 
 /// An open BLOB or TEXT value, made by `Connection.blobopen`. Its size cannot change.
 #[pyclass(module = "oxlite.sqlite3", frozen, weakref)]
@@ -113,7 +113,7 @@ impl Blob {
     /// Writes at the current position; the blob cannot grow.
     #[pyo3(signature = (data, /))]
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let bytes = bytes(data)?;
+        let bytes = bytes_like(data)?;
         let bytes = bytes.as_bytes();
         let offset = *self.offset.lock();
         if bytes.len() > self.length.saturating_sub(offset) {
@@ -221,7 +221,7 @@ impl Blob {
         self.check(py)?;
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
-            let data = bytes(value)?;
+            let data = bytes_like(value)?;
             let data = data.as_bytes();
             if data.len() != indices.slicelength {
                 return Err(PyIndexError::new_err("Blob slice assignment is wrong size"));
@@ -298,19 +298,4 @@ fn span(indices: &PySliceIndices) -> (usize, usize) {
     let last = indices.start + (indices.slicelength as isize - 1) * indices.step;
     let (first, last) = (indices.start.min(last), indices.start.max(last));
     (first as usize, last as usize + 1)
-}
-
-/// The bytes of any object with a buffer.
-fn bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return Ok(bytes.clone());
-    }
-    bytes_of_buffer(data)?.ok_or_else(|| {
-        let found = data
-            .get_type()
-            .name()
-            .map(|name| name.to_string())
-            .unwrap_or_default();
-        PyTypeError::new_err(format!("a bytes-like object is required, not '{found}'"))
-    })
 }

@@ -6,6 +6,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use oxlite_core::{Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions};
 use oxlite_sqlite::{Locked, codes};
@@ -14,10 +15,11 @@ use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use crate::blob::Blob;
 use crate::callback;
+use crate::copying::{self, Pace};
 use crate::cursor::Cursor;
 use crate::error::{
     NotSupportedError, OperationalError, ProgrammingError, from_core, from_sqlite, lock_failed,
@@ -25,7 +27,7 @@ use crate::error::{
 use crate::function::{self, PythonAggregate};
 use crate::gil::{close, detached, wait_for};
 use crate::options::{self, Extras, Truth};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, bytes_like};
 use crate::values::TextFactory;
 
 /// The thread identity that stands for "any thread".
@@ -354,6 +356,72 @@ impl Connection {
             return Ok(());
         }
         Err(lock_failed(LockError::Closed))
+    }
+
+    /// Copies the database `name` over the main database of `target`, while both may be in use.
+    ///
+    /// `pages` are copied at a time (all at once if 0 or less); after each step `progress` is called
+    /// with SQLite's code, the pages that remain and the pages in all. A step that meets a lock is
+    /// tried again after `sleep` seconds.
+    #[pyo3(signature = (target, *, pages = -1, progress = None, name = "main", sleep = 0.25))]
+    fn backup(
+        slf: &Bound<'_, Self>,
+        target: &Bound<'_, Self>,
+        pages: i32,
+        progress: Option<&Bound<'_, PyAny>>,
+        name: &str,
+        sleep: f64,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        slf.get().check_thread(py)?;
+        target.get().check_thread(py)?;
+        if slf.is(target) {
+            return Err(PyValueError::new_err(
+                "target cannot be the same connection instance",
+            ));
+        }
+        if let Some(progress) = progress
+            && !progress.is_callable()
+        {
+            return Err(PyTypeError::new_err("progress argument must be a callable"));
+        }
+        let pause = Duration::try_from_secs_f64(sleep.max(0.0))
+            .map_err(|error| PyValueError::new_err(format!("sleep: {error}")))?;
+        let pace = Pace {
+            pages: if pages == 0 { -1 } else { pages },
+            progress,
+            pause,
+        };
+        let (source, target) = (slf.get().core(py)?, target.get().core(py)?);
+        copying::back_up(py, &source, &target, &c_name(name)?, &pace)
+    }
+
+    /// The content of the database `name`, as its file would be.
+    #[pyo3(signature = (*, name = "main"))]
+    fn serialize<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
+        self.check_thread(py)?;
+        let schema = c_name(name)?;
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        let content = detached(py, &locked, |locked| locked.serialize(&schema));
+        let content = content.map_err(|error| {
+            let message = format!("unable to serialize '{name}': {}", error.message());
+            OperationalError::new_err(message)
+        })?;
+        Ok(PyBytes::new(py, &content))
+    }
+
+    /// Replaces the database `name` by one in memory with this content.
+    #[pyo3(signature = (data, /, *, name = "main"))]
+    fn deserialize(&self, py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+        self.check_thread(py)?;
+        let schema = c_name(name)?;
+        let content = bytes_like(data)?;
+        let content = content.as_bytes();
+        let core = self.core(py)?;
+        let locked = lock(py, &core)?;
+        detached(py, &locked, |locked| locked.deserialize(&schema, content))
+            .map_err(|error| from_sqlite(py, &error))
     }
 
     /// Opens the BLOB or TEXT value in `column` of the row `row` of `table` for reading and, unless

@@ -29,7 +29,8 @@ pub(crate) const PROGRESS_OPERATIONS: i32 = 2000;
 /// object".
 struct Crossing<T>(T);
 
-// SAFETY: private to this module, and given `Locked` guards alone, by `detached`, `close` and `wait_for`.
+// SAFETY: private to this module, and given `Locked` guards alone, by `detached`, `detached_pair`,
+// `close` and `wait_for`.
 // They are not sent anywhere: the closure runs on this very thread before `detach` returns. And
 // they touch no Python object: neither `oxlite-core` nor `oxlite-sqlite` knows Python, and a `Py`
 // dropped inside them (a statement's note) is put aside by PyO3 until the GIL is back.
@@ -47,6 +48,21 @@ pub(crate) fn detached<T: Send>(
         // Moved as a whole: closures capture fields, and the field alone is not `Send`.
         let locked = locked;
         work(locked.0)
+    })
+}
+
+/// Like [`detached`], on two locked connections.
+pub(crate) fn detached_pair<T: Send>(
+    py: Python<'_>,
+    first: &Locked<'_>,
+    second: &Locked<'_>,
+    work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> T + Send,
+) -> T {
+    let pair = Crossing((first, second));
+    py.detach(move || {
+        let pair = pair;
+        let (first, second) = pair.0;
+        work(first, second)
     })
 }
 

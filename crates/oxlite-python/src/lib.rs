@@ -7,6 +7,7 @@
 mod blob;
 mod callback;
 mod connection;
+mod copying;
 mod cursor;
 mod error;
 mod execution;

@@ -7,7 +7,7 @@
 
 use oxlite_core::CachedStatement;
 use oxlite_sqlite::{Locked, ValueRef};
-use pyo3::exceptions::{PyBufferError, PyLookupError, PyOverflowError};
+use pyo3::exceptions::{PyBufferError, PyLookupError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView,
@@ -148,6 +148,21 @@ pub(crate) fn bytes_of_buffer<'py>(
         ));
     }
     Ok(Some(view.call_method0("tobytes")?.cast_into::<PyBytes>()?))
+}
+
+/// The bytes of any object with a buffer.
+pub(crate) fn bytes_like<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    bytes_of_buffer(data)?.ok_or_else(|| {
+        let found = data
+            .get_type()
+            .name()
+            .map(|name| name.to_string())
+            .unwrap_or_default();
+        PyTypeError::new_err(format!("a bytes-like object is required, not '{found}'"))
+    })
 }
 
 /// Appends the values of one parameter set, in the storage class of each object's type. Runs no code

@@ -1,0 +1,133 @@
+"""Copying databases: the online backup, and databases as bytes."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from oxlite import sqlite3
+
+ROWS = 20_000
+
+
+def fill(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.execute("CREATE TABLE t(a)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(ROWS)])
+    connection.commit()
+    return connection
+
+
+@pytest.fixture
+def source() -> sqlite3.Connection:
+    return fill(sqlite3.connect(":memory:"))
+
+
+def count(connection: sqlite3.Connection) -> int:
+    (rows,) = connection.execute("SELECT count(*) FROM t").fetchone()
+    return rows
+
+
+def test_a_backup_in_one_step(source: sqlite3.Connection, tmp_path: Path) -> None:
+    target = sqlite3.connect(tmp_path / "copy.db")
+    source.backup(target)
+    assert count(target) == ROWS
+    target.close()
+    assert count(sqlite3.connect(tmp_path / "copy.db")) == ROWS
+
+
+def test_a_backup_in_steps_tells_its_progress(source: sqlite3.Connection) -> None:
+    steps: list[tuple[int, int, int]] = []
+    target = sqlite3.connect(":memory:")
+    source.backup(target, pages=10, progress=lambda *step: steps.append(step))
+    pages = steps[0][2]
+    assert [step[1] for step in steps] == [*range(pages - 10, 0, -10), 0]
+    assert {step[0] for step in steps[:-1]} == {0}
+    assert steps[-1] == (101, 0, pages)
+    assert count(target) == ROWS
+
+
+def test_the_source_may_be_used_between_the_steps(source: sqlite3.Connection) -> None:
+    def progress(code: int, remaining: int, total: int) -> None:
+        seen.append(count(source))
+
+    seen: list[int] = []
+    source.backup(sqlite3.connect(":memory:"), pages=20, progress=progress)
+    assert set(seen) == {ROWS}
+
+
+def test_a_progress_that_raises_ends_the_backup(source: sqlite3.Connection) -> None:
+    target = sqlite3.connect(":memory:")
+    with pytest.raises(ZeroDivisionError):
+        source.backup(target, pages=1, progress=lambda *step: 1 / 0)
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        count(target)
+    source.close()
+    target.close()
+
+
+def test_a_connection_cannot_be_closed_in_its_backup(source: sqlite3.Connection) -> None:
+    target = sqlite3.connect(":memory:")
+
+    def progress(code: int, remaining: int, total: int) -> None:
+        for connection in (source, target):
+            with pytest.raises(sqlite3.OperationalError, match="unfinished backups"):
+                connection.close()
+
+    source.backup(target, progress=progress)
+    assert count(target) == ROWS
+
+
+def test_two_backups_in_opposite_directions_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    one, two = (
+        fill(sqlite3.connect(tmp_path / name, check_same_thread=False)) for name in ("1", "2")
+    )
+    copies = [
+        threading.Thread(target=lambda: [one.backup(two, pages=5, sleep=0) for _ in range(3)]),
+        threading.Thread(target=lambda: [two.backup(one, pages=5, sleep=0) for _ in range(3)]),
+    ]
+    for copy in copies:
+        copy.start()
+    for copy in copies:
+        copy.join(60)
+        assert not copy.is_alive()
+    assert count(one) == count(two) == ROWS
+
+
+def test_arguments_that_cannot_be_meant(source: sqlite3.Connection) -> None:
+    target = sqlite3.connect(":memory:")
+    with pytest.raises(ValueError, match="same connection"):
+        source.backup(source)
+    with pytest.raises(TypeError):
+        source.backup("copy.db")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be a callable"):
+        source.backup(target, progress=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="sleep"):
+        source.backup(target, sleep=float("inf"))
+    with pytest.raises(sqlite3.OperationalError, match="unknown database"):
+        source.backup(target, name="none")
+    target.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        source.backup(target)
+
+
+def test_bytes_make_the_round_trip(source: sqlite3.Connection) -> None:
+    content = source.serialize()
+    assert content.startswith(b"SQLite format 3\0")
+    target = sqlite3.connect(":memory:")
+    target.deserialize(memoryview(content))
+    assert count(target) == ROWS
+    target.execute("INSERT INTO t VALUES (1)")
+    assert count(target) == ROWS + 1
+
+
+def test_bytes_that_are_no_database(source: sqlite3.Connection) -> None:
+    source.deserialize(b"\0" * 4096)
+    with pytest.raises(sqlite3.DatabaseError):
+        count(source)
+
+
+def test_a_database_that_is_not_there(source: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="unable to serialize 'none'"):
+        source.serialize(name="none")
+    with pytest.raises(TypeError, match="bytes-like"):
+        source.deserialize("text")  # type: ignore[arg-type]
