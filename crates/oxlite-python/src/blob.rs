@@ -43,7 +43,7 @@ impl Blob {
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.connection.get().check_thread(py)?;
+        self.connection.get().check_thread()?;
         drop(lock(py, &self.core)?);
         if self.open.lock().is_none() {
             return Err(ProgrammingError::new_err(
@@ -159,7 +159,7 @@ impl Blob {
 
     /// Closes the blob. Closing twice is allowed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.connection.get().check_thread(py)?;
+        self.connection.get().check_thread()?;
         drop(lock(py, &self.core)?);
         let open = self.open.lock().take();
         py.detach(|| drop(open));

@@ -64,7 +64,7 @@ fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> Result<Locked<'c>, LockErr
 }
 
 impl Connection {
-    pub(crate) fn core(&self, _py: Python<'_>) -> PyResult<Arc<Core>> {
+    pub(crate) fn core(&self) -> PyResult<Arc<Core>> {
         self.core
             .lock()
             .clone()
@@ -73,7 +73,7 @@ impl Connection {
 
     /// Refuses a thread other than the one that opened the connection, where that is asked for.
     #[inline]
-    pub(crate) fn check_thread(&self, _py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn check_thread(&self) -> PyResult<()> {
         let owner = self.owner_thread.load(Ordering::Relaxed);
         let current = current_thread();
         if owner == current || owner == ANY_THREAD {
@@ -104,37 +104,37 @@ impl Connection {
         }
     }
 
-    /// The connection, checked for its thread, locked for `work`, which runs without the GIL.
-    fn with_locked<T: Send>(
+    /// Checks the thread, locks the connection and does `work`, with the GIL.
+    fn on_locked<T>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Core, &Locked<'_>) -> oxlite_core::Result<T> + Send,
+        work: impl FnOnce(&Core, &Locked<'_>) -> PyResult<T>,
     ) -> PyResult<T> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
+        self.check_thread()?;
+        let core = self.core()?;
         let locked = lock(py, &core)?;
-        detached(py, &locked, |locked| work(&core, locked)).map_err(|error| from_core(py, error))
+        work(&core, &locked)
     }
 
     /// Ends an open transaction with `statement`; nothing if none is open.
     fn end_transaction(&self, py: Python<'_>, statement: &'static str) -> PyResult<()> {
-        self.with_locked(py, |core, locked| {
+        self.on_locked(py, |core, locked| {
             if locked.is_autocommit() {
                 return Ok(());
             }
-            core.run(locked, statement)
+            detached(py, locked, |locked| core.run(locked, statement))
+                .map_err(|error| from_core(py, error))
         })
     }
 
     fn config(&self, py: Python<'_>, switch: i32, enabled: Option<bool>) -> PyResult<bool> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        locked.config(switch, enabled).map_err(|error| {
-            if error.code() == codes::SQLITE_MISUSE {
-                return PyValueError::new_err(format!("unknown config 'op': {switch}"));
-            }
-            from_sqlite(py, &error)
+        self.on_locked(py, |_, locked| {
+            locked.config(switch, enabled).map_err(|error| {
+                if error.code() == codes::SQLITE_MISUSE {
+                    return PyValueError::new_err(format!("unknown config 'op': {switch}"));
+                }
+                from_sqlite(py, &error)
+            })
         })
     }
 
@@ -144,10 +144,9 @@ impl Connection {
         py: Python<'_>,
         define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
     ) -> PyResult<()> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        define(&locked).map_err(|error| from_sqlite(py, &error))
+        self.on_locked(py, |_, locked| {
+            define(locked).map_err(|error| from_sqlite(py, &error))
+        })
     }
 
     /// Defines something on the locked connection; an error is an `OperationalError` of this text.
@@ -157,16 +156,15 @@ impl Connection {
         failure: &'static str,
         define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
     ) -> PyResult<()> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        define(&locked).map_err(|_| OperationalError::new_err(failure))
+        self.on_locked(py, |_, locked| {
+            define(locked).map_err(|_| OperationalError::new_err(failure))
+        })
     }
 
     /// A cursor for one of the shortcuts, which honour a subclass's own `cursor()`.
     fn shortcut_cursor<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         if slf.get_type().is(PyType::new::<Self>(slf.py())) {
-            slf.get().check_thread(slf.py())?;
+            slf.get().check_thread()?;
             return Ok(Cursor::create(slf)?.into_any());
         }
         slf.call_method0("cursor")
@@ -272,8 +270,8 @@ impl Connection {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let connection = slf.get();
-        connection.check_thread(py)?;
-        drop(lock(py, &*connection.core(py)?)?);
+        connection.check_thread()?;
+        drop(lock(py, &*connection.core()?)?);
         let Some(factory) = factory else {
             return Ok(Cursor::create(slf)?.into_any());
         };
@@ -339,8 +337,8 @@ impl Connection {
 
     /// Closes the database. An open transaction is rolled back. Closing twice is allowed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
+        self.check_thread()?;
+        let core = self.core()?;
         let locked = match try_to_lock(py, &core) {
             Ok(locked) => locked,
             Err(LockError::Closed) => return Ok(()),
@@ -351,8 +349,8 @@ impl Connection {
 
     /// Makes the statements that run on this connection now fail with `OperationalError:
     /// interrupted`. May be called from any thread.
-    fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
-        if self.core(py)?.interrupt_handle().interrupt() {
+    fn interrupt(&self) -> PyResult<()> {
+        if self.core()?.interrupt_handle().interrupt() {
             return Ok(());
         }
         Err(lock_failed(LockError::Closed))
@@ -373,8 +371,8 @@ impl Connection {
         sleep: f64,
     ) -> PyResult<()> {
         let py = slf.py();
-        slf.get().check_thread(py)?;
-        target.get().check_thread(py)?;
+        slf.get().check_thread()?;
+        target.get().check_thread()?;
         if slf.is(target) {
             return Err(PyValueError::new_err(
                 "target cannot be the same connection instance",
@@ -392,36 +390,34 @@ impl Connection {
             progress,
             pause,
         };
-        let (source, target) = (slf.get().core(py)?, target.get().core(py)?);
+        let (source, target) = (slf.get().core()?, target.get().core()?);
         copying::back_up(py, &source, &target, &c_name(name)?, &pace)
     }
 
     /// The content of the database `name`, as its file would be.
     #[pyo3(signature = (*, name = "main"))]
     fn serialize<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-        self.check_thread(py)?;
         let schema = c_name(name)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        let content = detached(py, &locked, |locked| locked.serialize(&schema));
-        let content = content.map_err(|error| {
-            let message = format!("unable to serialize '{name}': {}", error.message());
-            OperationalError::new_err(message)
-        })?;
-        Ok(PyBytes::new(py, &content))
+        self.on_locked(py, |_, locked| {
+            let content = detached(py, locked, |locked| locked.serialize(&schema));
+            let content = content.map_err(|error| {
+                let message = format!("unable to serialize '{name}': {}", error.message());
+                OperationalError::new_err(message)
+            })?;
+            Ok(PyBytes::new(py, &content))
+        })
     }
 
     /// Replaces the database `name` by one in memory with this content.
     #[pyo3(signature = (data, /, *, name = "main"))]
     fn deserialize(&self, py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
-        self.check_thread(py)?;
         let schema = c_name(name)?;
         let content = bytes_like(data)?;
         let content = content.as_bytes();
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        detached(py, &locked, |locked| locked.deserialize(&schema, content))
-            .map_err(|error| from_sqlite(py, &error))
+        self.on_locked(py, |_, locked| {
+            detached(py, locked, |locked| locked.deserialize(&schema, content))
+                .map_err(|error| from_sqlite(py, &error))
+        })
     }
 
     /// Opens the BLOB or TEXT value in `column` of the row `row` of `table` for reading and, unless
@@ -437,9 +433,9 @@ impl Connection {
     ) -> PyResult<Bound<'py, Blob>> {
         let py = slf.py();
         let connection = slf.get();
-        connection.check_thread(py)?;
+        connection.check_thread()?;
         let (schema, table, column) = (c_name(name)?, c_name(table)?, c_name(column)?);
-        let core = connection.core(py)?;
+        let core = connection.core()?;
         let blob = {
             let locked = lock(py, &core)?;
             detached(py, &locked, |locked| {
@@ -498,13 +494,12 @@ impl Connection {
     ) -> PyResult<()> {
         let name = c_name(name)?;
         let aggregate = aggregate_class.map(PythonAggregate::new);
-        self.check_thread(py)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        locked
-            .create_window_function(&name, num_params, aggregate)
-            // The standard library's class for wrong arguments here, unlike for the others.
-            .map_err(|_| ProgrammingError::new_err("Error creating window function"))
+        self.on_locked(py, |_, locked| {
+            locked
+                .create_window_function(&name, num_params, aggregate)
+                // The standard library's class for wrong arguments here, unlike for the others.
+                .map_err(|_| ProgrammingError::new_err("Error creating window function"))
+        })
     }
 
     /// Creates a collation from a function that compares two `str` and returns a negative number,
@@ -569,12 +564,11 @@ impl Connection {
     /// before; a negative `limit` changes nothing.
     #[pyo3(signature = (category, limit, /))]
     fn setlimit(&self, py: Python<'_>, category: i32, limit: i32) -> PyResult<i32> {
-        self.check_thread(py)?;
-        let core = self.core(py)?;
-        let locked = lock(py, &core)?;
-        locked
-            .set_limit(category, limit)
-            .ok_or_else(|| ProgrammingError::new_err("'category' is out of bounds"))
+        self.on_locked(py, |_, locked| {
+            locked
+                .set_limit(category, limit)
+                .ok_or_else(|| ProgrammingError::new_err("'category' is out of bounds"))
+        })
     }
 
     /// Whether one of SQLite's switches is on: `op` is one of the `SQLITE_DBCONFIG_` constants.
@@ -606,8 +600,8 @@ impl Connection {
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
-        slf.get().check_thread(py)?;
-        drop(lock(py, &*slf.get().core(py)?)?);
+        slf.get().check_thread()?;
+        drop(lock(py, &*slf.get().core()?)?);
         Ok(slf.clone())
     }
 
@@ -634,7 +628,7 @@ impl Connection {
     /// `None` for no implicit transactions.
     #[getter]
     fn isolation_level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        drop(lock(py, &*self.core(py)?)?);
+        drop(lock(py, &*self.core()?)?);
         Ok(self.isolation_level_value().map(IsolationLevel::name))
     }
 
@@ -684,7 +678,7 @@ impl Connection {
     /// Whether a transaction is open.
     #[getter]
     fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
-        let core = self.core(py)?;
+        let core = self.core()?;
         let locked = lock(py, &core)?;
         Ok(!locked.is_autocommit())
     }
@@ -692,34 +686,34 @@ impl Connection {
     /// How many rows have been changed since the connection was opened.
     #[getter]
     fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
-        let core = self.core(py)?;
+        let core = self.core()?;
         let locked = lock(py, &core)?;
         Ok(locked.total_changes())
     }
 
     /// The name of the profile the connection was opened with.
     #[getter]
-    fn profile(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(self.core(py)?.profile().name)
+    fn profile(&self) -> PyResult<&'static str> {
+        Ok(self.core()?.profile().name)
     }
 
     /// How the connection waits for locks: `"fair"`, `"backoff"` or `"none"`.
     #[getter]
-    fn busy(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(self.core(py)?.busy().name())
+    fn busy(&self) -> PyResult<&'static str> {
+        Ok(self.core()?.busy().name())
     }
 
     /// For how long at most it waits for a lock, in seconds.
     #[getter]
-    fn timeout(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.core(py)?.timeout().as_secs_f64())
+    fn timeout(&self) -> PyResult<f64> {
+        Ok(self.core()?.timeout().as_secs_f64())
     }
 
     /// What became of each pragma on opening: tuples of its name, the value asked for, the value in
     /// force, and the reason why it could not be applied (`None` if it was).
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let core = self.core(py)?;
+        let core = self.core()?;
         let settings = core.settings().iter().map(|setting| {
             (
                 setting.name,

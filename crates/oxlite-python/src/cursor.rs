@@ -41,7 +41,7 @@ impl Cursor {
     pub(crate) fn create<'py>(connection: &Bound<'py, Connection>) -> PyResult<Bound<'py, Self>> {
         let py = connection.py();
         let origin = Origin {
-            core: connection.get().core(py)?,
+            core: connection.get().core()?,
             connection: connection.clone().unbind(),
             replaced_by: OnceLock::new(),
         };
@@ -79,7 +79,7 @@ impl Cursor {
     fn begin_even_if_closed(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
         let origin = self.origin()?;
         let connection = origin.connection.get();
-        connection.check_thread(py)?;
+        connection.check_thread()?;
         Execution::begin(py, connection, &origin.core, &self.state)
     }
 
@@ -215,8 +215,8 @@ impl Cursor {
     fn __init__(slf: &Bound<'_, Self>, connection: &Bound<'_, Connection>) -> PyResult<()> {
         let py = slf.py();
         let cursor = slf.get();
-        connection.get().check_thread(py)?;
-        let core = connection.get().core(py)?;
+        connection.get().check_thread()?;
+        let core = connection.get().core()?;
         if cursor.origin.get().is_some() {
             // Stops what is running, and refuses if that is this very call's caller.
             cursor.begin_even_if_closed(py)?.finish(py)?;
@@ -279,11 +279,7 @@ impl Cursor {
 
     /// The next row, or `None`.
     fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        slf.get()
-            .origin()?
-            .connection
-            .get()
-            .check_thread(slf.py())?;
+        slf.get().origin()?.connection.get().check_thread()?;
         Self::fetch_one(slf)
     }
 
@@ -313,7 +309,7 @@ impl Cursor {
     /// Stops the statement; the cursor cannot be used afterwards.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let origin = self.origin()?;
-        origin.connection.get().check_thread(py)?;
+        origin.connection.get().check_thread()?;
         if self.state.attributes().is_closed {
             return Ok(());
         }

@@ -154,15 +154,13 @@ impl<'c> Execution<'c> {
         parameters: &Parameters<'py>,
     ) -> PyResult<()> {
         let Some(mut cached) = self.prepare(py, sql)? else {
-            return match parameters {
-                Parameters::Given(parameters) if parameters.len()? > 0 => {
-                    Err(ProgrammingError::new_err(format!(
-                        "Incorrect number of bindings supplied. The current statement uses 0, and \
-                         there are {} supplied.",
-                        parameters.len()?
-                    )))
-                }
-                _ => Ok(()),
+            let supplied = match parameters {
+                Parameters::Given(parameters) => parameters.len()?,
+                Parameters::Absent => 0,
+            };
+            return match supplied {
+                0 => Ok(()),
+                _ => Err(parameters::wrong_count(0, supplied)),
             };
         };
         self.begin_if_needed(py, &cached)?;

@@ -165,6 +165,14 @@ pub(crate) fn bytes_like<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
     })
 }
 
+/// The exception for a parameter set that is too short or too long.
+pub(crate) fn wrong_count(wanted: usize, supplied: usize) -> PyErr {
+    ProgrammingError::new_err(format!(
+        "Incorrect number of bindings supplied. The current statement uses {wanted}, and there are \
+         {supplied} supplied."
+    ))
+}
+
 /// Appends the values of one parameter set, in the storage class of each object's type. Runs no code
 /// of the user's.
 #[inline]
@@ -176,11 +184,7 @@ pub(crate) fn push_values<'a>(
 ) -> PyResult<()> {
     let wanted = cached.statement.parameter_count();
     if wanted != objects.len() {
-        return Err(ProgrammingError::new_err(format!(
-            "Incorrect number of bindings supplied. The current statement uses {wanted}, and there \
-             are {} supplied.",
-            objects.len()
-        )));
+        return Err(wrong_count(wanted, objects.len()));
     }
     for (index, object) in objects.iter().enumerate() {
         match value(object)? {
