@@ -4,6 +4,7 @@
 //! connection's guard.
 
 use std::ffi::{CStr, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -84,10 +85,16 @@ impl Blob {
         }
     }
 
-    /// Fills `buffer` from `offset`.
-    pub fn read(&self, locked: &Locked<'_>, offset: usize, buffer: &mut [u8]) -> Result<()> {
+    /// Fills `buffer` from `offset`, and returns it as what it then is.
+    pub fn read<'b>(
+        &self,
+        locked: &Locked<'_>,
+        offset: usize,
+        buffer: &'b mut [MaybeUninit<u8>],
+    ) -> Result<&'b mut [u8]> {
         self.check_range(locked, offset, buffer.len())?;
-        // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int.
+        // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int; SQLite
+        // only writes to the buffer.
         locked.check(unsafe {
             ffi::sqlite3_blob_read(
                 self.raw.as_ptr(),
@@ -95,7 +102,9 @@ impl Blob {
                 buffer.len() as c_int,
                 offset as c_int,
             )
-        })
+        })?;
+        // SAFETY: SQLITE_OK means that all of it has been written.
+        Ok(unsafe { buffer.assume_init_mut() })
     }
 
     /// Writes `bytes` at `offset`.

@@ -12,7 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,9 +20,10 @@ use libsqlite3_sys as ffi;
 
 use crate::connection::Locked;
 use crate::error::Result;
+use crate::preupdate::PreupdateHook;
 
-/// Told how often it has been asked for one lock; `true` means: try again.
-type BusyHandler = dyn Fn(u32) -> bool + Send;
+/// Asked whether to go on waiting for a lock; `true` means: try again.
+type BusyHandler = dyn Fn(&BusyWait<'_>) -> bool + Send;
 /// Answers `SQLITE_OK`, `SQLITE_DENY` or `SQLITE_IGNORE`.
 pub type Authorizer = dyn Fn(&Authorization<'_>) -> i32 + Send;
 /// `true` interrupts the statement.
@@ -38,11 +39,13 @@ pub type WalHook = dyn Fn(&str, u32) -> i32 + Send;
 /// `true` turns the commit into a rollback.
 pub type CommitHook = dyn Fn() -> bool + Send;
 
-type Slot<F> = RefCell<Option<Rc<F>>>;
+pub(crate) type Slot<F> = RefCell<Option<Rc<F>>>;
 
 /// The closures of one connection.
 #[derive(Default)]
 pub(crate) struct Callbacks {
+    /// The connection that calls back.
+    database: Option<NonNull<ffi::sqlite3>>,
     busy: Slot<BusyHandler>,
     authorizer: Slot<Authorizer>,
     progress: Slot<ProgressHandler>,
@@ -51,12 +54,20 @@ pub(crate) struct Callbacks {
     commit: Slot<CommitHook>,
     rollback: Slot<RollbackHook>,
     wal: Slot<WalHook>,
+    pub(crate) preupdate: Slot<PreupdateHook>,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
-    /// run a checkpoint.
+    /// run a checkpoint. Also set by [`Locked::undisturbed`].
     pub(crate) is_running: Cell<bool>,
 }
 
 impl Callbacks {
+    pub(crate) fn new(database: *mut ffi::sqlite3) -> Self {
+        Self {
+            database: NonNull::new(database),
+            ..Self::default()
+        }
+    }
+
     /// Lets go of everything, when the connection has been closed.
     pub(crate) fn clear(&self) {
         // Taken first, dropped then: a destructor may be foreign code.
@@ -71,7 +82,26 @@ impl Callbacks {
             self.commit.take(),
             self.rollback.take(),
             self.wal.take(),
+            self.preupdate.take(),
         ));
+    }
+}
+
+/// A connection that waits for a lock (<https://sqlite.org/c3ref/busy_handler.html>).
+pub struct BusyWait<'a> {
+    /// How often the handler has been asked before, for this lock.
+    pub calls: u32,
+    callbacks: &'a Callbacks,
+}
+
+impl BusyWait<'_> {
+    /// Whether the statement that waits has been interrupted
+    /// (<https://sqlite.org/c3ref/interrupt.html>). SQLite itself looks only once it has the lock.
+    pub fn is_interrupted(&self) -> bool {
+        let database = self.callbacks.database;
+        // SAFETY: the connection is calling, so it is open, and locked by this thread.
+        database
+            .is_some_and(|database| unsafe { ffi::sqlite3_is_interrupted(database.as_ptr()) != 0 })
     }
 }
 
@@ -124,6 +154,8 @@ macro_rules! registration {
     };
 }
 
+pub(crate) use registration;
+
 impl Locked<'_> {
     /// Waits for locks by SQLite's own table of sleeps, up to `timeout`
     /// (<https://sqlite.org/c3ref/busy_timeout.html>); zero does not wait. Replaces a busy handler.
@@ -135,9 +167,12 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Waits for locks by asking `handler`, with the number of calls so far, whether to try again
+    /// Waits for locks by asking `handler` whether to try again
     /// (<https://sqlite.org/c3ref/busy_handler.html>). A panic in it counts as "no".
-    pub fn set_busy_handler(&self, handler: impl Fn(u32) -> bool + Send + 'static) -> Result<()> {
+    pub fn set_busy_handler(
+        &self,
+        handler: impl Fn(&BusyWait<'_>) -> bool + Send + 'static,
+    ) -> Result<()> {
         let (trampoline, argument) = registration!(self, true, call_busy);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         let code = unsafe { ffi::sqlite3_busy_handler(self.database(), trampoline, argument) };
@@ -221,11 +256,32 @@ impl Locked<'_> {
         unsafe { ffi::sqlite3_wal_hook(self.database(), trampoline, argument) };
         drop(self.callbacks().wal.replace(hook.map(Rc::from)));
     }
+
+    /// Has every statement compiled anew when it next begins.
+    ///
+    /// Setting the authorizer does that, even to what it is; SQLite has no other way that leaves a
+    /// running statement alone.
+    pub(crate) fn expire_statements(&self) {
+        let is_set = self.callbacks().authorizer.borrow().is_some();
+        let (trampoline, argument) = registration!(self, is_set, call_authorizer);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
+    }
+
+    /// Runs `f`, in which the connection cannot be locked: for calls into SQLite that may call
+    /// functions and collations, and that a use of the connection by those would upset.
+    pub(crate) fn undisturbed<T>(&self, f: impl FnOnce() -> T) -> T {
+        let is_running = &self.callbacks().is_running;
+        let was_running = is_running.replace(true);
+        let result = f();
+        is_running.set(was_running);
+        result
+    }
 }
 
 /// The closure in a slot, and its answer; `otherwise` if it is gone or panics. Meanwhile the
 /// connection cannot be locked.
-fn call<F: ?Sized, T>(
+pub(crate) fn call<F: ?Sized, T>(
     callbacks: &Callbacks,
     slot: &Slot<F>,
     otherwise: T,
@@ -246,7 +302,7 @@ fn call<F: ?Sized, T>(
 /// # Safety
 ///
 /// `argument` comes from `registration!`, and its connection is open.
-unsafe fn callbacks<'a>(argument: *mut c_void) -> &'a Callbacks {
+pub(crate) unsafe fn callbacks<'a>(argument: *mut c_void) -> &'a Callbacks {
     // SAFETY: see this function's contract.
     unsafe { &*argument.cast::<Callbacks>() }
 }
@@ -254,7 +310,7 @@ unsafe fn callbacks<'a>(argument: *mut c_void) -> &'a Callbacks {
 /// # Safety
 ///
 /// `text` is NULL or NUL-terminated for as long as `'a`.
-unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
     // SAFETY: see this function's contract.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
@@ -262,9 +318,11 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(callbacks, &callbacks.busy, false, |busy| {
-        busy(calls.unsigned_abs())
-    }))
+    let wait = BusyWait {
+        calls: calls.unsigned_abs(),
+        callbacks,
+    };
+    c_int::from(call(callbacks, &callbacks.busy, false, |busy| busy(&wait)))
 }
 
 unsafe extern "C" fn call_authorizer(

@@ -6,6 +6,9 @@
 /// Calls the given macro with every result code as `NAME = value`.
 macro_rules! result_codes {
     ($($name:ident = $value:expr,)*) => {
+        /// Every result code by name.
+        pub static RESULT_CODES: &[(&str, i32)] = &[$((stringify!($name), $value),)*];
+
         /// The name of a primary or extended result code, for example `SQLITE_BUSY_SNAPSHOT`.
         ///
         /// An extended code this version of SQLite does not define falls back to the name of its

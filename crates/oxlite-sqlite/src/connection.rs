@@ -7,7 +7,9 @@
 //! - `State::depth` counts the guards alive. Closing needs exactly one, so no frame further up the
 //!   stack can hold a row or a statement in mid-step.
 //! - `State::statements` are the statements we prepared and have not finalised; a statement is
-//!   finalised by whoever takes it out of there, under the lock, so once.
+//!   finalised by whoever takes it out of there, under the lock, so once. `State::sessions` are our
+//!   sessions in the same way, except that a session is deleted only while SQLite is not running on
+//!   the connection: the hook of the sessions, which may be further up the stack, walks their list.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -31,6 +33,8 @@ pub struct OpenFlags {
     pub read_only: bool,
     /// Read the name as a URI when it begins with `file:`.
     pub uri: bool,
+    /// Share the page cache with the process's other connections that ask for it.
+    pub shared_cache: bool,
 }
 
 impl OpenFlags {
@@ -44,6 +48,9 @@ impl OpenFlags {
         };
         if self.uri {
             bits |= ffi::SQLITE_OPEN_URI;
+        }
+        if self.shared_cache {
+            bits |= ffi::SQLITE_OPEN_SHAREDCACHE;
         }
         bits
     }
@@ -70,6 +77,8 @@ struct State {
     statements: RefCell<HashSet<NonNull<ffi::sqlite3_stmt>>>,
     /// What SQLite calls back. It points here, so this is boxed; see `callbacks.rs`.
     callbacks: Box<Callbacks>,
+    /// Our sessions that are not deleted. SQLite must not be left with one when it closes.
+    sessions: RefCell<HashSet<NonNull<ffi::sqlite3_session>>>,
     /// Open blobs. Closing the connection closes them; what is left of them is never used again.
     blobs: RefCell<Vec<NonNull<ffi::sqlite3_blob>>>,
     /// Unfinished backups in which this connection is source or target; it cannot be closed.
@@ -80,10 +89,14 @@ struct State {
 // `State` moves between threads, never shares. Every callback is `Send`.
 unsafe impl Send for State {}
 
-/// A statement that lost its owner while another thread held the lock.
-struct Orphan(NonNull<ffi::sqlite3_stmt>);
+/// What lost its owner, perhaps while another thread held the lock.
+enum Orphan {
+    Statement(NonNull<ffi::sqlite3_stmt>),
+    Session(NonNull<ffi::sqlite3_session>),
+}
 
-// SAFETY: a prepared statement has no thread affinity; it is finalised under the lock.
+// SAFETY: neither a prepared statement nor a session has thread affinity; they are finalised and
+// deleted under the lock.
 unsafe impl Send for Orphan {}
 
 /// The target of `sqlite3_interrupt`, NULL once closed.
@@ -96,7 +109,8 @@ pub(crate) struct Handle {
     /// Protects every use of the connection and of its statements; re-entrant because SQLite calls
     /// back into code that may use the same connection. It does not protect the file: SQLite does.
     state: ReentrantMutex<State>,
-    /// Statements dropped while somebody else held `state`; finalised at the next lock.
+    /// Statements dropped while somebody else held `state`, finalised when it is let go; sessions
+    /// dropped while anybody did, deleted when the outermost guard goes.
     orphans: Mutex<Vec<Orphan>>,
     has_orphans: AtomicBool,
     interruptible: Mutex<Interruptible>,
@@ -106,27 +120,61 @@ impl Handle {
     /// Finalises `statement` now if the lock is free or ours, else leaves it to its holder, who
     /// finalises it when letting go.
     pub(crate) fn finalize(&self, statement: NonNull<ffi::sqlite3_stmt>) {
-        self.orphans.lock().push(Orphan(statement));
+        self.orphans.lock().push(Orphan::Statement(statement));
         self.has_orphans.store(true, Ordering::SeqCst);
-        self.finalize_orphans();
+        self.finalize_orphans(0);
+    }
+
+    /// Deletes `session` now if nobody has the lock, else leaves it to whoever lets it go.
+    ///
+    /// It does not wait, since nothing outside the process hangs on a session, and its owner may be
+    /// dropped where waiting would be a deadlock. It is not deleted under a guard of this thread
+    /// either: that may be one up the stack whose statement is just recording a change.
+    pub(crate) fn delete_session(&self, session: NonNull<ffi::sqlite3_session>) {
+        self.orphans.lock().push(Orphan::Session(session));
+        self.has_orphans.store(true, Ordering::SeqCst);
+        self.finalize_orphans(0);
     }
 
     /// Finalises what has lost its owner, unless another thread holds the lock: then that thread
     /// does it, since it looks again after letting go.
-    fn finalize_orphans(&self) {
+    ///
+    /// Sessions are left for later while this thread has more guards than `own_guards`, those that
+    /// the caller knows not to be inside SQLite.
+    fn finalize_orphans(&self, own_guards: u32) {
         while self.has_orphans.load(Ordering::SeqCst) {
             let Some(state) = self.state.try_lock() else {
                 return;
             };
             self.has_orphans.store(false, Ordering::SeqCst);
             let orphans = std::mem::take(&mut *self.orphans.lock());
-            for Orphan(statement) in orphans {
-                // A connection that has been closed has finalised all its statements.
-                if state.statements.borrow_mut().remove(&statement) {
-                    // SAFETY: a statement of this open connection, whose lock we hold; its only
-                    // owner gave it up, and it has just been forgotten, so it is finalised once.
-                    unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+            let mut later = Vec::new();
+            // A connection that has been closed has finalised and deleted all that it knew.
+            for orphan in orphans {
+                match orphan {
+                    Orphan::Statement(statement) => {
+                        if state.statements.borrow_mut().remove(&statement) {
+                            // SAFETY: a statement of this open connection, whose lock we hold; its
+                            // only owner gave it up, and it has just been forgotten, so it is
+                            // finalised once.
+                            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+                        }
+                    }
+                    Orphan::Session(_) if state.depth.get() > own_guards => later.push(orphan),
+                    Orphan::Session(session) => {
+                        if state.sessions.borrow_mut().remove(&session) {
+                            // SAFETY: as for a statement; and no frame of SQLite is using it, since
+                            // nobody up the stack has a guard.
+                            unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
+                        }
+                    }
                 }
+            }
+            if !later.is_empty() {
+                // The outer guard looks again when it goes.
+                self.orphans.lock().append(&mut later);
+                self.has_orphans.store(true, Ordering::SeqCst);
+                return;
             }
         }
     }
@@ -157,6 +205,10 @@ impl Drop for Handle {
         for statement in state.statements.take() {
             // SAFETY: owned by nobody any more, and the connection is still open.
             unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+        }
+        for session in state.sessions.take() {
+            // SAFETY: as for the statements.
+            unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
         }
         // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
         unsafe { ffi::sqlite3_close(database) };
@@ -193,7 +245,8 @@ impl Connection {
                     closed: Cell::new(false),
                     depth: Cell::new(0),
                     statements: RefCell::default(),
-                    callbacks: Box::default(),
+                    callbacks: Box::new(Callbacks::new(database)),
+                    sessions: RefCell::default(),
                     blobs: RefCell::default(),
                     backups: Cell::new(0),
                 }),
@@ -213,6 +266,11 @@ impl Connection {
     pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
         let state = self.handle.state.try_lock()?;
         Some(Locked::new(&self.handle, state))
+    }
+
+    /// Whether it has not been closed. Another thread may close it the next moment.
+    pub fn is_open(&self) -> bool {
+        !self.handle.interruptible.lock().0.is_null()
     }
 
     /// A handle that can interrupt this connection from any thread and does not keep it open.
@@ -252,7 +310,8 @@ pub enum LockError {
     /// It has been closed.
     Closed,
     /// This thread is in one of its callbacks that must not use it (a busy handler, an authorizer,
-    /// a progress handler, a trace or a hook): SQLite says what would happen is undefined.
+    /// a progress handler, a trace or a hook): SQLite says what would happen is undefined. Or it is
+    /// in a function or collation that a session calls while it reads.
     InCallback,
 }
 
@@ -316,6 +375,20 @@ impl<'c> Locked<'c> {
         self.state.statements.borrow_mut().insert(statement);
     }
 
+    /// Remembers a session, so that closing the connection deletes it.
+    pub(crate) fn adopt_session(&self, session: NonNull<ffi::sqlite3_session>) {
+        self.state.sessions.borrow_mut().insert(session);
+    }
+
+    /// Whether there are sessions, other than those that can be deleted now since their owner is
+    /// gone.
+    pub(crate) fn has_sessions(&self) -> bool {
+        // Who holds the only guard calls us, so no statement up the stack is recording a change: no
+        // callback can get hold of an outer guard.
+        self.handle.finalize_orphans(1);
+        !self.state.sessions.borrow().is_empty()
+    }
+
     /// Remembers an open blob, so that closing the connection closes it.
     pub(crate) fn adopt_blob(&self, blob: NonNull<ffi::sqlite3_blob>) {
         self.state.blobs.borrow_mut().push(blob);
@@ -357,6 +430,10 @@ impl<'c> Locked<'c> {
             // can no longer touch it: every method needs a guard, and after `closed` is set there
             // is none.
             unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+        }
+        for session in self.state.sessions.take() {
+            // SAFETY: as for the statements; the outermost guard calls, so SQLite is not using it.
+            unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
         }
         for blob in self.state.blobs.take() {
             // SAFETY: open, of this connection, and forgotten by the line above; its owner can no
@@ -409,6 +486,13 @@ impl<'c> Locked<'c> {
     pub fn total_changes(&self) -> i64 {
         // SAFETY: open and locked by this guard.
         unsafe { ffi::sqlite3_total_changes64(self.database()) }
+    }
+
+    /// Whether what runs on the connection, if anything, has been interrupted
+    /// (<https://sqlite.org/c3ref/interrupt.html>).
+    pub fn is_interrupted(&self) -> bool {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_is_interrupted(self.database()) != 0 }
     }
 
     /// Whether the main database cannot be written through this connection.
@@ -472,6 +556,15 @@ impl<'c> Locked<'c> {
         Ok(effective == 1)
     }
 
+    /// Lets extensions be loaded, by this interface and by the SQL function `load_extension()`
+    /// (<https://sqlite.org/c3ref/enable_load_extension.html>), or not.
+    pub fn enable_load_extension(&self, enable: bool) -> Result<()> {
+        // SAFETY: open and locked by this guard.
+        self.check(unsafe {
+            ffi::sqlite3_enable_load_extension(self.database(), c_int::from(enable))
+        })
+    }
+
     /// Loads an extension (<https://sqlite.org/c3ref/load_extension.html>): foreign native code.
     /// The door must be open: [`codes::DBCONFIG_ENABLE_LOAD_EXTENSION`](crate::codes).
     pub fn load_extension(&self, path: &CStr, entry_point: Option<&CStr>) -> Result<()> {
@@ -509,7 +602,7 @@ impl Drop for Locked<'_> {
         unsafe { ManuallyDrop::drop(&mut self.state) };
         // A statement dropped by another thread in the meantime was left to us. Looking after the
         // lock has been let go, not before, leaves no moment in which neither side sees it.
-        self.handle.finalize_orphans();
+        self.handle.finalize_orphans(0);
     }
 }
 

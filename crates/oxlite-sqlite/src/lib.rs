@@ -23,29 +23,40 @@
 //! durable commit. [`build::compile_options`] tells what one has. Memory safety does not depend on
 //! it.
 
+mod apply;
 mod backup;
 mod blob;
 mod callbacks;
+mod changeset;
 mod code;
 mod connection;
+mod constants;
 mod error;
 mod function;
+mod preupdate;
 mod serialize;
+mod session;
 mod statement;
 mod value;
 
 pub mod build;
 
+pub use apply::{Conflict, ConflictAction, ConflictHandler, TableFilter};
 pub use backup::{Backup, BackupStep};
 pub use blob::Blob;
 pub use callbacks::{
-    Authorization, Authorizer, CommitHook, ProgressHandler, RollbackHook, RowChange, Traced,
-    Tracer, UpdateHook, WalHook,
+    Authorization, Authorizer, BusyWait, CommitHook, ProgressHandler, RollbackHook, RowChange,
+    Traced, Tracer, UpdateHook, WalHook,
 };
-pub use code::code_name;
+pub use changeset::{Change, Changes, concat_changesets, invert_changeset, read_changeset};
+pub use code::{RESULT_CODES, code_name};
 pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
+pub use constants::CONSTANTS;
 pub use error::{Error, Result};
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
+pub use preupdate::{Preupdate, PreupdateHook};
+pub use serialize::Serialized;
+pub use session::Session;
 pub use statement::{Prepared, Row, Statement, Step};
 pub use value::ValueRef;
 
@@ -60,10 +71,11 @@ pub mod codes {
     pub use libsqlite3_sys::{
         SQLITE_ABORT, SQLITE_AUTH, SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_CANTOPEN,
         SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
-        SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DENY, SQLITE_DONE, SQLITE_EMPTY,
-        SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INTERNAL, SQLITE_INTERRUPT, SQLITE_IOERR,
-        SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH, SQLITE_MISUSE, SQLITE_NOLFS,
-        SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK, SQLITE_PERM, SQLITE_PROTOCOL,
-        SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
+        SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DELETE, SQLITE_DENY, SQLITE_DONE,
+        SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INSERT, SQLITE_INTERNAL,
+        SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH,
+        SQLITE_MISUSE, SQLITE_NOLFS, SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK,
+        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
+        SQLITE_UPDATE,
     };
 }

@@ -1,7 +1,9 @@
 //! A database as bytes, and bytes as a database (<https://sqlite.org/c3ref/serialize.html>).
 
 use std::ffi::CStr;
-use std::ptr;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 use libsqlite3_sys as ffi;
@@ -9,13 +11,85 @@ use libsqlite3_sys as ffi;
 use crate::connection::Locked;
 use crate::error::{Error, Result};
 
+/// A database as bytes, in memory of SQLite's own.
+pub struct Serialized {
+    /// None for an empty database.
+    content: Option<NonNull<u8>>,
+    length: usize,
+}
+
+// SAFETY: plain bytes that nobody else knows.
+unsafe impl Send for Serialized {}
+
+impl Deref for Serialized {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self.content {
+            // SAFETY: `length` bytes, ours until dropped.
+            Some(content) => unsafe { slice::from_raw_parts(content.as_ptr(), self.length) },
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Serialized {
+    fn drop(&mut self) {
+        if let Some(content) = self.content {
+            // SAFETY: allocated by SQLite for us, freed once.
+            unsafe { ffi::sqlite3_free(content.as_ptr().cast()) };
+        }
+    }
+}
+
 impl Locked<'_> {
     /// The content of the database `schema`, as its file would be.
-    pub fn serialize(&self, schema: &CStr) -> Result<Vec<u8>> {
+    pub fn serialize(&self, schema: &CStr) -> Result<Serialized> {
         let mut length: ffi::sqlite3_int64 = 0;
-        // An in-memory database can be had without SQLite making a copy first.
+        // SAFETY: open and locked; the result is ours to free.
+        let content =
+            unsafe { ffi::sqlite3_serialize(self.database(), schema.as_ptr(), &raw mut length, 0) };
+        let content = NonNull::new(content);
+        if content.is_none() {
+            // SAFETY: open and locked.
+            let code = unsafe { ffi::sqlite3_errcode(self.database()) };
+            match code {
+                // An unknown schema, or an empty database: nothing is set.
+                ffi::SQLITE_OK if length == 0 => {}
+                ffi::SQLITE_OK => return Err(Error::from_code(ffi::SQLITE_NOMEM)),
+                // SAFETY: open and locked.
+                _ => return Err(unsafe { Error::of(self.database(), code) }),
+            }
+        }
+        Ok(Serialized {
+            content,
+            length: usize::try_from(length).unwrap_or(0),
+        })
+    }
+
+    /// The length of the database `schema`, if it stands in memory in one piece, as one that was
+    /// deserialized does: then [`copy_serialized`](Self::copy_serialized) copies it once, not twice.
+    pub fn serialized_length(&self, schema: &CStr) -> Option<usize> {
+        self.in_one_piece(schema).map(<[u8]>::len)
+    }
+
+    /// Copies the database `schema` to a buffer of its length; nothing if that is not its length (any
+    /// more).
+    pub fn copy_serialized<'b>(
+        &self,
+        schema: &CStr,
+        buffer: &'b mut [MaybeUninit<u8>],
+    ) -> Option<&'b mut [u8]> {
+        let content = self.in_one_piece(schema)?;
+        (content.len() == buffer.len()).then(|| buffer.write_copy_of_slice(content))
+    }
+
+    /// The bytes of a database that SQLite keeps in one piece; valid until it next changes, so they
+    /// must not leave this module.
+    fn in_one_piece(&self, schema: &CStr) -> Option<&[u8]> {
+        let mut length: ffi::sqlite3_int64 = 0;
         // SAFETY: open and locked; with NOCOPY the result, if any, stays SQLite's.
-        let borrowed = unsafe {
+        let content = unsafe {
             ffi::sqlite3_serialize(
                 self.database(),
                 schema.as_ptr(),
@@ -23,29 +97,8 @@ impl Locked<'_> {
                 ffi::SQLITE_SERIALIZE_NOCOPY as _,
             )
         };
-        if !borrowed.is_null() {
-            // SAFETY: `length` bytes that live until the database changes, which needs this guard.
-            return Ok(unsafe { slice::from_raw_parts(borrowed, length as usize) }.to_vec());
-        }
-        // SAFETY: open and locked; the result is ours to free.
-        let owned =
-            unsafe { ffi::sqlite3_serialize(self.database(), schema.as_ptr(), &raw mut length, 0) };
-        if owned.is_null() {
-            // SAFETY: open and locked.
-            let code = unsafe { ffi::sqlite3_errcode(self.database()) };
-            return match code {
-                // An unknown schema, or an empty database: nothing is set.
-                ffi::SQLITE_OK if length == 0 => Ok(Vec::new()),
-                ffi::SQLITE_OK => Err(Error::from_code(ffi::SQLITE_NOMEM)),
-                // SAFETY: open and locked.
-                _ => Err(unsafe { Error::of(self.database(), code) }),
-            };
-        }
-        // SAFETY: `length` bytes, ours.
-        let bytes = unsafe { slice::from_raw_parts(owned, length as usize) }.to_vec();
-        // SAFETY: ours, not used after this line.
-        unsafe { ffi::sqlite3_free(owned.cast()) };
-        Ok(bytes)
+        // SAFETY: not NULL, so `length` bytes; the callers let them go before SQLite is called again.
+        (!content.is_null()).then(|| unsafe { slice::from_raw_parts(content, length as usize) })
     }
 
     /// Replaces the database `schema` by an in-memory database with this content.

@@ -199,6 +199,25 @@ impl Statement {
         Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
     }
 
+    /// The type that column `index` (from 0) was declared with, if it is a column of a table
+    /// (<https://sqlite.org/c3ref/column_decltype.html>).
+    pub fn column_declared_type<'l>(
+        &'l self,
+        locked: &'l Locked<'_>,
+        index: usize,
+    ) -> Option<&'l [u8]> {
+        self.check_owner(locked).ok()?;
+        let index = c_int::try_from(index).ok()?;
+        // SAFETY: live statement under its lock; an index out of range gives NULL.
+        let declared = unsafe { ffi::sqlite3_column_decltype(self.raw.as_ptr(), index) };
+        if declared.is_null() {
+            return None;
+        }
+        // SAFETY: NUL-terminated; valid until the statement is finalised or re-prepared, which a
+        // shared borrow does not allow.
+        Some(unsafe { CStr::from_ptr(declared) }.to_bytes())
+    }
+
     /// How often SQLite has prepared the statement anew because the schema changed; columns may
     /// have changed with it.
     pub fn reprepare_count(&self, locked: &Locked<'_>) -> i32 {
@@ -363,6 +382,29 @@ impl Row<'_> {
                 }
                 _ => Ok(ValueRef::Null),
             }
+        }
+    }
+
+    /// The value of column `index` (from 0) as bytes: a number is converted to text; NULL, and a blob
+    /// of no length, are `None` (<https://sqlite.org/c3ref/column_blob.html>).
+    pub fn bytes(&self, index: usize) -> Result<Option<&[u8]>> {
+        if index >= self.column_count {
+            return Err(Error::from_code(ffi::SQLITE_RANGE));
+        }
+        let raw = self.raw.as_ptr();
+        let column = index as c_int;
+        // SAFETY: the row's borrow keeps the statement live, locked and unmoved; the index is in
+        // range. A conversion leaves pointers to other columns alone; length is asked after it.
+        unsafe {
+            if ffi::sqlite3_column_type(raw, column) == ffi::SQLITE_NULL {
+                return Ok(None);
+            }
+            let bytes = ffi::sqlite3_column_blob(raw, column);
+            let length = ffi::sqlite3_column_bytes(raw, column) as usize;
+            if bytes.is_null() && length == 0 {
+                return Ok(None);
+            }
+            bytes_from_c(bytes.cast(), length).map(Some)
         }
     }
 }

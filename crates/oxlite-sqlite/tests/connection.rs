@@ -191,9 +191,9 @@ fn the_busy_handler_decides_and_its_panic_means_no() {
     let calls = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&calls);
     waiter
-        .set_busy_handler(move |call| {
-            assert_eq!(call, counter.fetch_add(1, Ordering::Relaxed));
-            assert!(call < 3, "the fourth call panics");
+        .set_busy_handler(move |wait| {
+            assert_eq!(wait.calls, counter.fetch_add(1, Ordering::Relaxed));
+            assert!(wait.calls < 3, "the fourth call panics");
             true
         })
         .expect("installs");
