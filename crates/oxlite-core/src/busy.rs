@@ -4,72 +4,124 @@
 //! deadlock between two upgrading readers into a wait: those fail at once.
 
 use std::cell::Cell;
-use std::thread;
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxlite_sqlite::Locked;
+use oxlite_sqlite::{BusyWait, Locked};
 
+use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::nearest::unknown;
 
 /// The pause between two tries of [`BusyPolicy::Fair`].
 const FAIR_PAUSE: Duration = Duration::from_millis(1);
 
-/// How to wait for a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How to wait for a lock. An interruption, and the deadline of the statement, end the wait at once,
+/// except under [`Backoff`](Self::Backoff).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusyPolicy {
     /// Not at all: `SQLITE_BUSY` at once.
     None,
     /// SQLite's own table of growing sleeps, 1 to 100 ms (`sqlite3_busy_timeout`). It counts the
-    /// sleep it planned, not the time that passed, and punishes whoever has waited longest.
+    /// sleep it planned, not the time that passed, punishes whoever has waited longest, and
+    /// notices an interruption only when it has the lock. `PRAGMA busy_timeout` shows it.
     Backoff,
     /// A constant millisecond, so that an old waiter is as likely to be next as a new one; the time
     /// limit is measured on the clock.
     Fair,
+    /// As the application's own handler says; it does the waiting, and sets the limit.
+    Handler(BusyHandler),
+}
+
+/// An application's own busy handler: told how often it has been asked for one lock, it waits and
+/// answers whether to try again.
+#[derive(Clone)]
+pub struct BusyHandler(Arc<dyn Fn(u32) -> bool + Send + Sync>);
+
+impl BusyHandler {
+    /// From a function.
+    pub fn new(handler: impl Fn(u32) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(handler))
+    }
+
+    /// Whether to try again, after `calls` earlier questions.
+    pub(crate) fn ask(&self, calls: u32) -> bool {
+        (self.0)(calls)
+    }
+}
+
+impl PartialEq for BusyHandler {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for BusyHandler {}
+
+impl fmt::Debug for BusyHandler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("BusyHandler")
+    }
 }
 
 impl BusyPolicy {
-    const NAMES: [(&'static str, Self); 3] = [
-        ("none", Self::None),
-        ("backoff", Self::Backoff),
-        ("fair", Self::Fair),
-    ];
+    const NAMED: [Self; 3] = [Self::None, Self::Backoff, Self::Fair];
 
     /// The policy of that name.
     pub fn named(name: &str) -> Result<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, policy)| *policy)
-            .ok_or_else(|| unknown("busy policy", name, Self::NAMES.map(|(known, _)| known)))
+        Self::NAMED
+            .into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| {
+                let known = Self::NAMED.each_ref().map(Self::name);
+                unknown("busy policy", name, known)
+            })
     }
 
     /// The policy's name.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Backoff => "backoff",
             Self::Fair => "fair",
+            Self::Handler(_) => "handler",
         }
     }
 
     /// Makes the connection wait this way, for at most `timeout` each time.
-    pub fn install(self, locked: &Locked<'_>, timeout: Duration) -> Result<()> {
+    pub(crate) fn install(
+        &self,
+        locked: &Locked<'_>,
+        timeout: Duration,
+        deadline: &Arc<Deadline>,
+    ) -> Result<()> {
+        let deadline = Arc::clone(deadline);
+        let has_ended =
+            |wait: &BusyWait<'_>, deadline: &Deadline| wait.is_interrupted() || deadline.is_over();
         match self {
             Self::None => locked.set_busy_timeout(Duration::ZERO)?,
             Self::Backoff => locked.set_busy_timeout(timeout)?,
             Self::Fair => {
                 let begun = Cell::new(Instant::now());
-                locked.set_busy_handler(move |calls| {
-                    if calls == 0 {
+                locked.set_busy_handler(move |wait| {
+                    if wait.calls == 0 {
                         begun.set(Instant::now());
                     }
                     let remaining = timeout.saturating_sub(begun.get().elapsed());
-                    if remaining.is_zero() {
+                    if remaining.is_zero() || has_ended(wait, &deadline) {
                         return false;
                     }
-                    thread::sleep(FAIR_PAUSE.min(remaining));
-                    true
+                    deadline.sleep(FAIR_PAUSE.min(remaining), || wait.is_interrupted());
+                    !has_ended(wait, &deadline)
+                })?;
+            }
+            Self::Handler(handler) => {
+                let handler = handler.clone();
+                locked.set_busy_handler(move |wait| {
+                    !has_ended(wait, &deadline)
+                        && handler.ask(wait.calls)
+                        && !has_ended(wait, &deadline)
                 })?;
             }
         }
@@ -83,9 +135,8 @@ mod tests {
 
     #[test]
     fn names_go_both_ways_and_unknown_ones_are_refused() {
-        for (name, policy) in BusyPolicy::NAMES {
-            assert_eq!(BusyPolicy::named(name), Ok(policy));
-            assert_eq!(policy.name(), name);
+        for name in ["none", "backoff", "fair"] {
+            assert_eq!(BusyPolicy::named(name).expect("known").name(), name);
         }
         let error = BusyPolicy::named("fare").expect_err("unknown");
         assert!(error.to_string().contains("did you mean 'fair'"), "{error}");

@@ -2,13 +2,15 @@
 //! transactions begun as PEP 249 expects.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use oxlite_sqlite::{InterruptHandle, LockError, Locked, OpenFlags, Step, codes};
+use oxlite_sqlite::{LockError, Locked, OpenFlags, codes};
 use parking_lot::Mutex;
 
 use crate::busy::BusyPolicy;
 use crate::cannot_open;
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::profile::{JournalConversion, Profile, Setting, apply};
@@ -25,6 +27,7 @@ pub struct Connection {
     profile: &'static Profile,
     busy: BusyPolicy,
     timeout: Duration,
+    deadline: Arc<Deadline>,
     settings: Vec<Setting>,
     converted: Option<JournalConversion>,
 }
@@ -37,13 +40,15 @@ impl Connection {
         let flags = OpenFlags {
             read_only: false,
             uri: options.uri,
+            shared_cache: options.shared_cache,
         };
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
+        let deadline = Arc::new(Deadline::new(options.is_cancelled));
         let applied = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
-            options.busy.install(&locked, options.timeout)?;
+            options.busy.install(&locked, options.timeout, &deadline)?;
             apply(&locked, options).map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
@@ -53,8 +58,9 @@ impl Connection {
             raw,
             statements: Mutex::new(StatementCache::new(options.cached_statements)),
             profile: options.profile,
-            busy: options.busy,
+            busy: options.busy.clone(),
             timeout: options.timeout,
+            deadline,
             settings: applied.settings,
             converted: applied.converted,
         })
@@ -66,8 +72,8 @@ impl Connection {
     }
 
     /// How it waits for locks.
-    pub fn busy(&self) -> BusyPolicy {
-        self.busy
+    pub fn busy(&self) -> &BusyPolicy {
+        &self.busy
     }
 
     /// For how long at most.
@@ -95,9 +101,45 @@ impl Connection {
         self.raw.try_lock()
     }
 
-    /// A handle to interrupt it from any thread.
-    pub fn interrupt_handle(&self) -> InterruptHandle {
-        self.raw.interrupt_handle()
+    /// Makes the statements that run now fail with `SQLITE_INTERRUPT`, also while they wait for a
+    /// lock; from any thread. `false` if the connection is closed.
+    pub fn interrupt(&self) -> bool {
+        let is_open = self.raw.interrupt_handle().interrupt();
+        self.deadline.wake();
+        is_open
+    }
+
+    /// When the statement that runs must end.
+    pub fn deadline(&self) -> &Arc<Deadline> {
+        &self.deadline
+    }
+
+    /// Why a statement has really failed: its deadline and an interruption show as the errors of
+    /// what they broke off, among them the wait for a lock.
+    pub fn explain(&self, locked: &Locked<'_>, error: oxlite_sqlite::Error) -> Error {
+        let code = error.primary_code();
+        if !matches!(code, codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY) {
+            return Error::Sqlite(error);
+        }
+        if self.deadline.take_passed() {
+            let interrupted = oxlite_sqlite::Error::new(
+                codes::SQLITE_INTERRUPT,
+                "the statement has used up its time (statement_timeout) and was interrupted",
+            );
+            return Error::StatementTimeout(interrupted);
+        }
+        if code == codes::SQLITE_BUSY && locked.is_interrupted() {
+            return Error::Sqlite(oxlite_sqlite::Error::new(
+                codes::SQLITE_INTERRUPT,
+                "interrupted",
+            ));
+        }
+        Error::Sqlite(error)
+    }
+
+    /// Whether it has not been closed.
+    pub fn is_open(&self) -> bool {
+        self.raw.is_open()
     }
 
     /// A kept statement for `sql`, if one is at rest. Never waits.
@@ -119,7 +161,9 @@ impl Connection {
                 "the query contains a null character".into(),
             ));
         }
-        let prepared = locked.prepare(text, true)?;
+        let prepared = locked
+            .prepare(text, true)
+            .map_err(|error| self.explain(locked, error))?;
         let Some(statement) = prepared.statement else {
             return Ok(None);
         };
@@ -128,7 +172,7 @@ impl Connection {
                 "You can only execute one statement at a time.".into(),
             ));
         }
-        Ok(Some(CachedStatement::new(statement, text)))
+        Ok(Some(CachedStatement::new(statement, text, locked)))
     }
 
     /// Gives a statement back, reset, for the next time.
@@ -141,19 +185,23 @@ impl Connection {
     /// Runs one of the transaction statements (BEGIN, COMMIT, ROLLBACK), keeping it prepared.
     pub fn run(&self, locked: &Locked<'_>, sql: &str) -> Result<()> {
         if let Some(mut cached) = self.statement(locked, sql)? {
-            while cached.statement.step(locked)? == Step::Row {}
+            let outcome = cached.statement.step(locked);
             self.keep(cached, locked);
+            outcome.map_err(|error| self.explain(locked, error))?;
         }
         Ok(())
     }
 
-    /// Commits an open transaction, then runs every statement of `script`, discarding rows.
-    pub fn run_script(&self, locked: &Locked<'_>, script: &str) -> Result<()> {
+    /// Runs every statement of `script`, discarding rows; before, if `commits`, commits an open
+    /// transaction.
+    pub fn run_script(&self, locked: &Locked<'_>, script: &str, commits: bool) -> Result<()> {
         check_length(locked, script)?;
-        if !locked.is_autocommit() {
+        if commits && !locked.is_autocommit() {
             self.run(locked, "COMMIT")?;
         }
-        Ok(locked.execute_batch(script)?)
+        locked
+            .execute_batch(script)
+            .map_err(|error| self.explain(locked, error))
     }
 
     /// Lets go of all kept statements and closes. An open transaction is rolled back.

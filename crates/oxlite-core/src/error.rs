@@ -19,6 +19,8 @@ pub enum Error {
     Programming(String),
     /// A datum does not fit: SQL text that is too long.
     Data(String),
+    /// The statement has used up its time and was interrupted.
+    StatementTimeout(oxlite_sqlite::Error),
     /// A pragma was accepted by SQLite and yet is not in force.
     PragmaIneffective {
         /// The pragma's name.
@@ -35,7 +37,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sqlite(error) => error.fmt(formatter),
+            Self::Sqlite(error) | Self::StatementTimeout(error) => error.fmt(formatter),
             Self::Value(text) | Self::Type(text) | Self::Programming(text) | Self::Data(text) => {
                 formatter.write_str(text)
             }

@@ -30,6 +30,7 @@
 mod busy;
 mod cannot_open;
 mod connection;
+mod deadline;
 mod error;
 mod nearest;
 mod options;
@@ -42,11 +43,12 @@ mod uri;
 
 pub use oxlite_sqlite::{LockError, Locked, Step, ValueRef};
 
-pub use busy::BusyPolicy;
+pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::Connection;
+pub use deadline::{Deadline, Stretch};
 pub use error::{Error, Result};
 pub use options::{JournalChoice, OpenOptions};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};
 pub use statement_cache::CachedStatement;
-pub use transaction::IsolationLevel;
+pub use transaction::{IsolationLevel, TransactionControl};

@@ -30,6 +30,8 @@ pub struct OpenOptions {
     pub(crate) busy: BusyPolicy,
     pub(crate) timeout: Duration,
     pub(crate) cached_statements: usize,
+    pub(crate) shared_cache: bool,
+    pub(crate) is_cancelled: fn() -> bool,
 }
 
 impl OpenOptions {
@@ -43,9 +45,11 @@ impl OpenOptions {
             profile,
             settings: plan(profile, &[])?,
             journal: JournalChoice::Profile,
-            busy: profile.busy,
+            busy: profile.busy.clone(),
             timeout: Duration::from_secs(5),
             cached_statements: 128,
+            shared_cache: false,
+            is_cancelled: || false,
         })
     }
 
@@ -106,6 +110,21 @@ impl OpenOptions {
     #[must_use]
     pub fn with_cached_statements(mut self, count: usize) -> Self {
         self.cached_statements = count;
+        self
+    }
+
+    /// Shares the page cache with the other connections of this process that ask for it
+    /// (<https://sqlite.org/sharedcache.html>), which SQLite discourages.
+    #[must_use]
+    pub fn with_shared_cache(mut self, shared_cache: bool) -> Self {
+        self.shared_cache = shared_cache;
+        self
+    }
+
+    /// Asked now and then, while a statement works or waits, whether it is to be interrupted.
+    #[must_use]
+    pub fn with_cancellation(mut self, is_cancelled: fn() -> bool) -> Self {
+        self.is_cancelled = is_cancelled;
         self
     }
 }

@@ -256,18 +256,21 @@ fn inapplicable(locked: &Locked<'_>, pragma: &Pragma) -> Option<&'static str> {
 /// Changes the journal mode, waiting as the busy policy allows: SQLite does not ask the busy handler for the
 /// exclusive lock that this needs, so many processes that open a new file at once would fail.
 fn set_journal_mode(locked: &Locked<'_>, mode: &str, options: &OpenOptions) -> Result<()> {
-    let timeout = match options.busy {
-        BusyPolicy::None => Duration::ZERO,
-        BusyPolicy::Backoff | BusyPolicy::Fair => options.timeout,
-    };
     let begun = Instant::now();
+    let may_retry = |calls: u32| match &options.busy {
+        BusyPolicy::None => false,
+        BusyPolicy::Backoff | BusyPolicy::Fair => {
+            thread::sleep(Duration::from_millis(1));
+            begun.elapsed() < options.timeout
+        }
+        BusyPolicy::Handler(handler) => handler.ask(calls),
+    };
+    let mut calls = 0;
     let sql = format!("PRAGMA journal_mode = {mode}");
     loop {
         match locked.execute_batch(&sql) {
-            Err(error)
-                if error.primary_code() == codes::SQLITE_BUSY && begun.elapsed() < timeout =>
-            {
-                thread::sleep(Duration::from_millis(1));
+            Err(error) if error.primary_code() == codes::SQLITE_BUSY && may_retry(calls) => {
+                calls += 1;
             }
             Err(error) => {
                 let context = format!(" while switching to journal_mode {mode}");

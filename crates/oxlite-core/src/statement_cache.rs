@@ -25,6 +25,8 @@ pub struct CachedStatement {
     slot: Option<usize>,
     /// Whether it begins with INSERT, UPDATE, DELETE or REPLACE.
     pub is_data_modification: bool,
+    /// Whether some of its parameters have names (`:name`, `@name`, `$name`).
+    pub has_named_parameters: bool,
     /// How many bytes of text and blobs have been bound since it was taken.
     pub bound_bytes: usize,
     /// What the layer above keeps with the statement, such as its column descriptions.
@@ -32,9 +34,14 @@ pub struct CachedStatement {
 }
 
 impl CachedStatement {
-    pub(crate) fn new(statement: Statement, sql: &str) -> Self {
+    pub(crate) fn new(statement: Statement, sql: &str, locked: &Locked<'_>) -> Self {
+        let has_named_parameters = (1..=statement.parameter_count()).any(|index| {
+            let name = statement.parameter_name(locked, index);
+            name.is_some_and(|name| !name.starts_with('?'))
+        });
         Self {
             statement,
+            has_named_parameters,
             sql: sql.into(),
             slot: None,
             is_data_modification: crate::sql::is_data_modification(sql),
@@ -160,7 +167,7 @@ mod tests {
 
     fn prepare(locked: &Locked<'_>, sql: &str) -> CachedStatement {
         let prepared = locked.prepare(sql, true).expect("valid SQL");
-        CachedStatement::new(prepared.statement.expect("a statement"), sql)
+        CachedStatement::new(prepared.statement.expect("a statement"), sql, locked)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How an implicit transaction begins, in PEP 249's and SQLite's words.
+//! Who begins transactions, and how an implicit one begins, in PEP 249's and SQLite's words.
 
 use crate::error::{Error, Result};
 
@@ -49,4 +49,21 @@ impl IsolationLevel {
             Self::Exclusive => "BEGIN EXCLUSIVE",
         }
     }
+}
+
+/// Who begins and ends transactions: the `autocommit` attribute of the standard library's
+/// connections (<https://docs.python.org/3/library/sqlite3.html#transaction-control>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionControl {
+    /// A data modification begins one implicitly, as the isolation level says.
+    Legacy,
+    /// Nobody but the application, by SQL (`autocommit=True`).
+    Autocommit,
+    /// One is always open: ending it begins the next (`autocommit=False`, as PEP 249 has it).
+    AlwaysOpen,
+}
+
+impl TransactionControl {
+    /// The statement that begins the next transaction where one is always open.
+    pub const BEGIN: &'static str = "BEGIN";
 }

@@ -1,0 +1,160 @@
+//! When the statement that runs must end, and who wakes it when it waits.
+//!
+//! A statement works in stretches: `execute` runs it to its first row, each fetch a little further.
+//! Time between the stretches is the application's own and does not count. SQLite asks now and then
+//! in the middle of a stretch (progress handler) and while it waits for a lock (busy handler) whether
+//! it may go on; the layer above can have a reason of its own to end it, such as Ctrl-C.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// No deadline.
+const NEVER: u64 = u64::MAX;
+
+/// The deadline of a connection's work, kept where its callbacks can ask for it.
+pub struct Deadline {
+    /// What `at` counts from.
+    epoch: Instant,
+    /// Nanoseconds; written by whoever holds the connection's lock.
+    at: AtomicU64,
+    /// Whether a callback has stopped a statement because of it.
+    was_passed: AtomicBool,
+    /// Whether the layer above wants the statement ended.
+    is_cancelled: fn() -> bool,
+    /// Wakes whoever waits for a lock of the file, since he has been interrupted.
+    sleeping: Mutex<()>,
+    interrupted: Condvar,
+}
+
+impl Deadline {
+    pub(crate) fn new(is_cancelled: fn() -> bool) -> Self {
+        Self {
+            is_cancelled,
+            epoch: Instant::now(),
+            at: AtomicU64::new(NEVER),
+            was_passed: AtomicBool::new(false),
+            sleeping: Mutex::new(()),
+            interrupted: Condvar::new(),
+        }
+    }
+
+    /// Begins a stretch of work that may take `remaining`. A stretch inside another one (a callback
+    /// that uses its connection) ends with that one at the latest.
+    pub fn begin(&self, remaining: Duration) -> Stretch<'_> {
+        let began = Instant::now();
+        let outer = self.at.load(Ordering::Relaxed);
+        if outer == NEVER {
+            self.was_passed.store(false, Ordering::Relaxed);
+        }
+        let since_epoch = began.duration_since(self.epoch).saturating_add(remaining);
+        let at = u64::try_from(since_epoch.as_nanos()).unwrap_or(NEVER);
+        self.at.store(at.min(outer), Ordering::Relaxed);
+        Stretch {
+            deadline: self,
+            began,
+            outer,
+        }
+    }
+
+    /// Whether the statement must end now.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.is_passed() || (self.is_cancelled)()
+    }
+
+    /// Whether it has used up its time; the error it ends with is then a timeout.
+    #[inline]
+    fn is_passed(&self) -> bool {
+        let at = self.at.load(Ordering::Relaxed);
+        if at == NEVER || u128::from(at) > self.epoch.elapsed().as_nanos() {
+            return false;
+        }
+        self.was_passed.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Whether a statement has been ended, once.
+    pub(crate) fn take_passed(&self) -> bool {
+        self.was_passed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Sleeps for `pause`, at most to the deadline; woken early by an interruption.
+    pub(crate) fn sleep(&self, pause: Duration, is_interrupted: impl Fn() -> bool) {
+        let at = self.at.load(Ordering::Relaxed);
+        let pause = match at {
+            NEVER => pause,
+            at => pause.min(Duration::from_nanos(at).saturating_sub(self.epoch.elapsed())),
+        };
+        let mut sleeping = self.sleeping.lock();
+        // Looked at with the lock held, so an interruption is either seen here or wakes us.
+        if !is_interrupted() {
+            self.interrupted.wait_for(&mut sleeping, pause);
+        }
+    }
+
+    /// Wakes the sleeper, after the connection has been interrupted.
+    pub(crate) fn wake(&self) {
+        drop(self.sleeping.lock());
+        self.interrupted.notify_all();
+    }
+}
+
+/// A stretch of work under a deadline.
+pub struct Stretch<'d> {
+    deadline: &'d Deadline,
+    began: Instant,
+    outer: u64,
+}
+
+impl Stretch<'_> {
+    /// How long it has taken so far.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+impl Drop for Stretch<'_> {
+    fn drop(&mut self) {
+        self.deadline.at.store(self.outer, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inner_stretch_ends_with_the_outer_one() {
+        let deadline = Deadline::new(|| false);
+        assert!(!deadline.is_passed());
+        let outer = deadline.begin(Duration::ZERO);
+        {
+            let _inner = deadline.begin(Duration::from_secs(3600));
+            assert!(deadline.is_passed());
+        }
+        assert!(deadline.is_passed());
+        drop(outer);
+        assert!(!deadline.is_passed());
+        assert!(deadline.take_passed());
+        assert!(!deadline.take_passed());
+    }
+
+    #[test]
+    fn a_sleep_ends_at_the_deadline_or_when_interrupted() {
+        let deadline = Deadline::new(|| false);
+        let for_ever = Duration::from_secs(3600);
+        let stretch = deadline.begin(Duration::from_millis(1));
+        deadline.sleep(for_ever, || false);
+        drop(stretch);
+        deadline.sleep(for_ever, || true);
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| deadline.sleep(for_ever, || false));
+            while !sleeper.is_finished() {
+                deadline.wake();
+                std::thread::yield_now();
+            }
+        });
+    }
+}
