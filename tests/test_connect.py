@@ -190,12 +190,6 @@ def test_a_factory(opened: Opened) -> None:
     plain.close()
 
 
-def test_detecting_types_is_refused_as_long_as_it_is_missing(path: Path) -> None:
-    with pytest.raises(sqlite3.NotSupportedError, match="detect_types"):
-        oxlite.connect(path, detect_types=1)
-    assert not path.exists()
-
-
 # What cannot apply
 
 

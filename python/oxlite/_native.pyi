@@ -19,6 +19,198 @@ from typing import (
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
+    "LEGACY_TRANSACTION_CONTROL",
+    "PARSE_COLNAMES",
+    "PARSE_DECLTYPES",
+    "SQLITE_ABORT",
+    "SQLITE_ABORT_ROLLBACK",
+    "SQLITE_ALTER_TABLE",
+    "SQLITE_ANALYZE",
+    "SQLITE_ATTACH",
+    "SQLITE_AUTH",
+    "SQLITE_AUTH_USER",
+    "SQLITE_BUSY",
+    "SQLITE_BUSY_RECOVERY",
+    "SQLITE_BUSY_SNAPSHOT",
+    "SQLITE_BUSY_TIMEOUT",
+    "SQLITE_CANTOPEN",
+    "SQLITE_CANTOPEN_CONVPATH",
+    "SQLITE_CANTOPEN_DIRTYWAL",
+    "SQLITE_CANTOPEN_FULLPATH",
+    "SQLITE_CANTOPEN_ISDIR",
+    "SQLITE_CANTOPEN_NOTEMPDIR",
+    "SQLITE_CANTOPEN_SYMLINK",
+    "SQLITE_CHANGESET_ABORT",
+    "SQLITE_CHANGESET_CONFLICT",
+    "SQLITE_CHANGESET_CONSTRAINT",
+    "SQLITE_CHANGESET_DATA",
+    "SQLITE_CHANGESET_FOREIGN_KEY",
+    "SQLITE_CHANGESET_NOTFOUND",
+    "SQLITE_CHANGESET_OMIT",
+    "SQLITE_CHANGESET_REPLACE",
+    "SQLITE_CONSTRAINT",
+    "SQLITE_CONSTRAINT_CHECK",
+    "SQLITE_CONSTRAINT_COMMITHOOK",
+    "SQLITE_CONSTRAINT_DATATYPE",
+    "SQLITE_CONSTRAINT_FOREIGNKEY",
+    "SQLITE_CONSTRAINT_FUNCTION",
+    "SQLITE_CONSTRAINT_NOTNULL",
+    "SQLITE_CONSTRAINT_PINNED",
+    "SQLITE_CONSTRAINT_PRIMARYKEY",
+    "SQLITE_CONSTRAINT_ROWID",
+    "SQLITE_CONSTRAINT_TRIGGER",
+    "SQLITE_CONSTRAINT_UNIQUE",
+    "SQLITE_CONSTRAINT_VTAB",
+    "SQLITE_CORRUPT",
+    "SQLITE_CORRUPT_INDEX",
+    "SQLITE_CORRUPT_SEQUENCE",
+    "SQLITE_CORRUPT_VTAB",
+    "SQLITE_CREATE_INDEX",
+    "SQLITE_CREATE_TABLE",
+    "SQLITE_CREATE_TEMP_INDEX",
+    "SQLITE_CREATE_TEMP_TABLE",
+    "SQLITE_CREATE_TEMP_TRIGGER",
+    "SQLITE_CREATE_TEMP_VIEW",
+    "SQLITE_CREATE_TRIGGER",
+    "SQLITE_CREATE_VIEW",
+    "SQLITE_CREATE_VTABLE",
+    "SQLITE_DBCONFIG_DEFENSIVE",
+    "SQLITE_DBCONFIG_DQS_DDL",
+    "SQLITE_DBCONFIG_DQS_DML",
+    "SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE",
+    "SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE",
+    "SQLITE_DBCONFIG_ENABLE_COMMENTS",
+    "SQLITE_DBCONFIG_ENABLE_FKEY",
+    "SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER",
+    "SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION",
+    "SQLITE_DBCONFIG_ENABLE_QPSG",
+    "SQLITE_DBCONFIG_ENABLE_TRIGGER",
+    "SQLITE_DBCONFIG_ENABLE_VIEW",
+    "SQLITE_DBCONFIG_LEGACY_ALTER_TABLE",
+    "SQLITE_DBCONFIG_LEGACY_FILE_FORMAT",
+    "SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE",
+    "SQLITE_DBCONFIG_RESET_DATABASE",
+    "SQLITE_DBCONFIG_REVERSE_SCANORDER",
+    "SQLITE_DBCONFIG_STMT_SCANSTATUS",
+    "SQLITE_DBCONFIG_TRIGGER_EQP",
+    "SQLITE_DBCONFIG_TRUSTED_SCHEMA",
+    "SQLITE_DBCONFIG_WRITABLE_SCHEMA",
+    "SQLITE_DELETE",
+    "SQLITE_DENY",
+    "SQLITE_DETACH",
+    "SQLITE_DONE",
+    "SQLITE_DROP_INDEX",
+    "SQLITE_DROP_TABLE",
+    "SQLITE_DROP_TEMP_INDEX",
+    "SQLITE_DROP_TEMP_TABLE",
+    "SQLITE_DROP_TEMP_TRIGGER",
+    "SQLITE_DROP_TEMP_VIEW",
+    "SQLITE_DROP_TRIGGER",
+    "SQLITE_DROP_VIEW",
+    "SQLITE_DROP_VTABLE",
+    "SQLITE_EMPTY",
+    "SQLITE_ERROR",
+    "SQLITE_ERROR_KEY",
+    "SQLITE_ERROR_MISSING_COLLSEQ",
+    "SQLITE_ERROR_RESERVESIZE",
+    "SQLITE_ERROR_RETRY",
+    "SQLITE_ERROR_SNAPSHOT",
+    "SQLITE_ERROR_UNABLE",
+    "SQLITE_FORMAT",
+    "SQLITE_FULL",
+    "SQLITE_FUNCTION",
+    "SQLITE_IGNORE",
+    "SQLITE_INSERT",
+    "SQLITE_INTERNAL",
+    "SQLITE_INTERRUPT",
+    "SQLITE_IOERR",
+    "SQLITE_IOERR_ACCESS",
+    "SQLITE_IOERR_AUTH",
+    "SQLITE_IOERR_BADKEY",
+    "SQLITE_IOERR_BEGIN_ATOMIC",
+    "SQLITE_IOERR_BLOCKED",
+    "SQLITE_IOERR_CHECKRESERVEDLOCK",
+    "SQLITE_IOERR_CLOSE",
+    "SQLITE_IOERR_CODEC",
+    "SQLITE_IOERR_COMMIT_ATOMIC",
+    "SQLITE_IOERR_CONVPATH",
+    "SQLITE_IOERR_CORRUPTFS",
+    "SQLITE_IOERR_DATA",
+    "SQLITE_IOERR_DELETE",
+    "SQLITE_IOERR_DELETE_NOENT",
+    "SQLITE_IOERR_DIR_CLOSE",
+    "SQLITE_IOERR_DIR_FSYNC",
+    "SQLITE_IOERR_FSTAT",
+    "SQLITE_IOERR_FSYNC",
+    "SQLITE_IOERR_GETTEMPPATH",
+    "SQLITE_IOERR_IN_PAGE",
+    "SQLITE_IOERR_LOCK",
+    "SQLITE_IOERR_MMAP",
+    "SQLITE_IOERR_NOMEM",
+    "SQLITE_IOERR_RDLOCK",
+    "SQLITE_IOERR_READ",
+    "SQLITE_IOERR_ROLLBACK_ATOMIC",
+    "SQLITE_IOERR_SEEK",
+    "SQLITE_IOERR_SHMLOCK",
+    "SQLITE_IOERR_SHMMAP",
+    "SQLITE_IOERR_SHMOPEN",
+    "SQLITE_IOERR_SHMSIZE",
+    "SQLITE_IOERR_SHORT_READ",
+    "SQLITE_IOERR_TRUNCATE",
+    "SQLITE_IOERR_UNLOCK",
+    "SQLITE_IOERR_VNODE",
+    "SQLITE_IOERR_WRITE",
+    "SQLITE_LIMIT_ATTACHED",
+    "SQLITE_LIMIT_COLUMN",
+    "SQLITE_LIMIT_COMPOUND_SELECT",
+    "SQLITE_LIMIT_EXPR_DEPTH",
+    "SQLITE_LIMIT_FUNCTION_ARG",
+    "SQLITE_LIMIT_LENGTH",
+    "SQLITE_LIMIT_LIKE_PATTERN_LENGTH",
+    "SQLITE_LIMIT_SQL_LENGTH",
+    "SQLITE_LIMIT_TRIGGER_DEPTH",
+    "SQLITE_LIMIT_VARIABLE_NUMBER",
+    "SQLITE_LIMIT_VDBE_OP",
+    "SQLITE_LIMIT_WORKER_THREADS",
+    "SQLITE_LOCKED",
+    "SQLITE_LOCKED_SHAREDCACHE",
+    "SQLITE_LOCKED_VTAB",
+    "SQLITE_MISMATCH",
+    "SQLITE_MISUSE",
+    "SQLITE_NOLFS",
+    "SQLITE_NOMEM",
+    "SQLITE_NOTADB",
+    "SQLITE_NOTFOUND",
+    "SQLITE_NOTICE",
+    "SQLITE_NOTICE_RBU",
+    "SQLITE_NOTICE_RECOVER_ROLLBACK",
+    "SQLITE_NOTICE_RECOVER_WAL",
+    "SQLITE_OK",
+    "SQLITE_OK_LOAD_PERMANENTLY",
+    "SQLITE_OK_SYMLINK",
+    "SQLITE_PERM",
+    "SQLITE_PRAGMA",
+    "SQLITE_PROTOCOL",
+    "SQLITE_RANGE",
+    "SQLITE_READ",
+    "SQLITE_READONLY",
+    "SQLITE_READONLY_CANTINIT",
+    "SQLITE_READONLY_CANTLOCK",
+    "SQLITE_READONLY_DBMOVED",
+    "SQLITE_READONLY_DIRECTORY",
+    "SQLITE_READONLY_RECOVERY",
+    "SQLITE_READONLY_ROLLBACK",
+    "SQLITE_RECURSIVE",
+    "SQLITE_REINDEX",
+    "SQLITE_ROW",
+    "SQLITE_SAVEPOINT",
+    "SQLITE_SCHEMA",
+    "SQLITE_SELECT",
+    "SQLITE_TOOBIG",
+    "SQLITE_TRANSACTION",
+    "SQLITE_UPDATE",
+    "SQLITE_WARNING",
+    "SQLITE_WARNING_AUTOINDEX",
     "Blob",
     "Connection",
     "Cursor",
@@ -30,13 +222,23 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "PrepareProtocol",
     "ProgrammingError",
     "Row",
+    "Statement",
+    "StatementTimeout",
     "Warning",
     "__version__",
+    "adapt",
+    "adapters",
+    "complete_statement",
     "connect",
+    "converters",
     "enable_callback_tracebacks",
+    "enable_shared_cache",
     "profiles",
+    "register_adapter",
+    "register_converter",
     "sqlite_source_id",
     "sqlite_threadsafe",
     "sqlite_version",
@@ -45,6 +247,202 @@ __all__ = [
 __version__: str
 sqlite_version: str
 sqlite_source_id: str
+
+LEGACY_TRANSACTION_CONTROL: Literal[-1]
+PARSE_COLNAMES: int
+PARSE_DECLTYPES: int
+SQLITE_ABORT: int
+SQLITE_ABORT_ROLLBACK: int
+SQLITE_ALTER_TABLE: int
+SQLITE_ANALYZE: int
+SQLITE_ATTACH: int
+SQLITE_AUTH: int
+SQLITE_AUTH_USER: int
+SQLITE_BUSY: int
+SQLITE_BUSY_RECOVERY: int
+SQLITE_BUSY_SNAPSHOT: int
+SQLITE_BUSY_TIMEOUT: int
+SQLITE_CANTOPEN: int
+SQLITE_CANTOPEN_CONVPATH: int
+SQLITE_CANTOPEN_DIRTYWAL: int
+SQLITE_CANTOPEN_FULLPATH: int
+SQLITE_CANTOPEN_ISDIR: int
+SQLITE_CANTOPEN_NOTEMPDIR: int
+SQLITE_CANTOPEN_SYMLINK: int
+SQLITE_CHANGESET_ABORT: int
+SQLITE_CHANGESET_CONFLICT: int
+SQLITE_CHANGESET_CONSTRAINT: int
+SQLITE_CHANGESET_DATA: int
+SQLITE_CHANGESET_FOREIGN_KEY: int
+SQLITE_CHANGESET_NOTFOUND: int
+SQLITE_CHANGESET_OMIT: int
+SQLITE_CHANGESET_REPLACE: int
+SQLITE_CONSTRAINT: int
+SQLITE_CONSTRAINT_CHECK: int
+SQLITE_CONSTRAINT_COMMITHOOK: int
+SQLITE_CONSTRAINT_DATATYPE: int
+SQLITE_CONSTRAINT_FOREIGNKEY: int
+SQLITE_CONSTRAINT_FUNCTION: int
+SQLITE_CONSTRAINT_NOTNULL: int
+SQLITE_CONSTRAINT_PINNED: int
+SQLITE_CONSTRAINT_PRIMARYKEY: int
+SQLITE_CONSTRAINT_ROWID: int
+SQLITE_CONSTRAINT_TRIGGER: int
+SQLITE_CONSTRAINT_UNIQUE: int
+SQLITE_CONSTRAINT_VTAB: int
+SQLITE_CORRUPT: int
+SQLITE_CORRUPT_INDEX: int
+SQLITE_CORRUPT_SEQUENCE: int
+SQLITE_CORRUPT_VTAB: int
+SQLITE_CREATE_INDEX: int
+SQLITE_CREATE_TABLE: int
+SQLITE_CREATE_TEMP_INDEX: int
+SQLITE_CREATE_TEMP_TABLE: int
+SQLITE_CREATE_TEMP_TRIGGER: int
+SQLITE_CREATE_TEMP_VIEW: int
+SQLITE_CREATE_TRIGGER: int
+SQLITE_CREATE_VIEW: int
+SQLITE_CREATE_VTABLE: int
+SQLITE_DBCONFIG_DEFENSIVE: int
+SQLITE_DBCONFIG_DQS_DDL: int
+SQLITE_DBCONFIG_DQS_DML: int
+SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE: int
+SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE: int
+SQLITE_DBCONFIG_ENABLE_COMMENTS: int
+SQLITE_DBCONFIG_ENABLE_FKEY: int
+SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER: int
+SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION: int
+SQLITE_DBCONFIG_ENABLE_QPSG: int
+SQLITE_DBCONFIG_ENABLE_TRIGGER: int
+SQLITE_DBCONFIG_ENABLE_VIEW: int
+SQLITE_DBCONFIG_LEGACY_ALTER_TABLE: int
+SQLITE_DBCONFIG_LEGACY_FILE_FORMAT: int
+SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE: int
+SQLITE_DBCONFIG_RESET_DATABASE: int
+SQLITE_DBCONFIG_REVERSE_SCANORDER: int
+SQLITE_DBCONFIG_STMT_SCANSTATUS: int
+SQLITE_DBCONFIG_TRIGGER_EQP: int
+SQLITE_DBCONFIG_TRUSTED_SCHEMA: int
+SQLITE_DBCONFIG_WRITABLE_SCHEMA: int
+SQLITE_DELETE: int
+SQLITE_DENY: int
+SQLITE_DETACH: int
+SQLITE_DONE: int
+SQLITE_DROP_INDEX: int
+SQLITE_DROP_TABLE: int
+SQLITE_DROP_TEMP_INDEX: int
+SQLITE_DROP_TEMP_TABLE: int
+SQLITE_DROP_TEMP_TRIGGER: int
+SQLITE_DROP_TEMP_VIEW: int
+SQLITE_DROP_TRIGGER: int
+SQLITE_DROP_VIEW: int
+SQLITE_DROP_VTABLE: int
+SQLITE_EMPTY: int
+SQLITE_ERROR: int
+SQLITE_ERROR_KEY: int
+SQLITE_ERROR_MISSING_COLLSEQ: int
+SQLITE_ERROR_RESERVESIZE: int
+SQLITE_ERROR_RETRY: int
+SQLITE_ERROR_SNAPSHOT: int
+SQLITE_ERROR_UNABLE: int
+SQLITE_FORMAT: int
+SQLITE_FULL: int
+SQLITE_FUNCTION: int
+SQLITE_IGNORE: int
+SQLITE_INSERT: int
+SQLITE_INTERNAL: int
+SQLITE_INTERRUPT: int
+SQLITE_IOERR: int
+SQLITE_IOERR_ACCESS: int
+SQLITE_IOERR_AUTH: int
+SQLITE_IOERR_BADKEY: int
+SQLITE_IOERR_BEGIN_ATOMIC: int
+SQLITE_IOERR_BLOCKED: int
+SQLITE_IOERR_CHECKRESERVEDLOCK: int
+SQLITE_IOERR_CLOSE: int
+SQLITE_IOERR_CODEC: int
+SQLITE_IOERR_COMMIT_ATOMIC: int
+SQLITE_IOERR_CONVPATH: int
+SQLITE_IOERR_CORRUPTFS: int
+SQLITE_IOERR_DATA: int
+SQLITE_IOERR_DELETE: int
+SQLITE_IOERR_DELETE_NOENT: int
+SQLITE_IOERR_DIR_CLOSE: int
+SQLITE_IOERR_DIR_FSYNC: int
+SQLITE_IOERR_FSTAT: int
+SQLITE_IOERR_FSYNC: int
+SQLITE_IOERR_GETTEMPPATH: int
+SQLITE_IOERR_IN_PAGE: int
+SQLITE_IOERR_LOCK: int
+SQLITE_IOERR_MMAP: int
+SQLITE_IOERR_NOMEM: int
+SQLITE_IOERR_RDLOCK: int
+SQLITE_IOERR_READ: int
+SQLITE_IOERR_ROLLBACK_ATOMIC: int
+SQLITE_IOERR_SEEK: int
+SQLITE_IOERR_SHMLOCK: int
+SQLITE_IOERR_SHMMAP: int
+SQLITE_IOERR_SHMOPEN: int
+SQLITE_IOERR_SHMSIZE: int
+SQLITE_IOERR_SHORT_READ: int
+SQLITE_IOERR_TRUNCATE: int
+SQLITE_IOERR_UNLOCK: int
+SQLITE_IOERR_VNODE: int
+SQLITE_IOERR_WRITE: int
+SQLITE_LIMIT_ATTACHED: int
+SQLITE_LIMIT_COLUMN: int
+SQLITE_LIMIT_COMPOUND_SELECT: int
+SQLITE_LIMIT_EXPR_DEPTH: int
+SQLITE_LIMIT_FUNCTION_ARG: int
+SQLITE_LIMIT_LENGTH: int
+SQLITE_LIMIT_LIKE_PATTERN_LENGTH: int
+SQLITE_LIMIT_SQL_LENGTH: int
+SQLITE_LIMIT_TRIGGER_DEPTH: int
+SQLITE_LIMIT_VARIABLE_NUMBER: int
+SQLITE_LIMIT_VDBE_OP: int
+SQLITE_LIMIT_WORKER_THREADS: int
+SQLITE_LOCKED: int
+SQLITE_LOCKED_SHAREDCACHE: int
+SQLITE_LOCKED_VTAB: int
+SQLITE_MISMATCH: int
+SQLITE_MISUSE: int
+SQLITE_NOLFS: int
+SQLITE_NOMEM: int
+SQLITE_NOTADB: int
+SQLITE_NOTFOUND: int
+SQLITE_NOTICE: int
+SQLITE_NOTICE_RBU: int
+SQLITE_NOTICE_RECOVER_ROLLBACK: int
+SQLITE_NOTICE_RECOVER_WAL: int
+SQLITE_OK: int
+SQLITE_OK_LOAD_PERMANENTLY: int
+SQLITE_OK_SYMLINK: int
+SQLITE_PERM: int
+SQLITE_PRAGMA: int
+SQLITE_PROTOCOL: int
+SQLITE_RANGE: int
+SQLITE_READ: int
+SQLITE_READONLY: int
+SQLITE_READONLY_CANTINIT: int
+SQLITE_READONLY_CANTLOCK: int
+SQLITE_READONLY_DBMOVED: int
+SQLITE_READONLY_DIRECTORY: int
+SQLITE_READONLY_RECOVERY: int
+SQLITE_READONLY_ROLLBACK: int
+SQLITE_RECURSIVE: int
+SQLITE_REINDEX: int
+SQLITE_ROW: int
+SQLITE_SAVEPOINT: int
+SQLITE_SCHEMA: int
+SQLITE_SELECT: int
+SQLITE_TOOBIG: int
+SQLITE_TRANSACTION: int
+SQLITE_UPDATE: int
+SQLITE_WARNING: int
+SQLITE_WARNING_AUTOINDEX: int
+
+adapters: dict[tuple[type, type], Callable[[Any], Any]]
+converters: dict[str, Callable[[bytes], Any]]
 
 _IsolationLevel: TypeAlias = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
 _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
@@ -55,7 +453,16 @@ class _NamedParameters(Protocol):
 
 _Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | _NamedParameters
 
+_Adapter: TypeAlias = Callable[[Any], object]
+_AutocommitMode: TypeAlias = bool | Literal[-1]
+_PathOrName: TypeAlias = str | PathLike[str]
+
+def adapt(obj: Any, proto: Any = None, alt: Any = ..., /) -> Any: ...
+def complete_statement(statement: str) -> bool: ...
 def enable_callback_tracebacks(enable: object, /) -> None: ...
+def enable_shared_cache(do_enable: bool) -> None: ...
+def register_adapter(type: type[Any], adapter: _Adapter, /) -> None: ...
+def register_converter(typename: str, converter: Callable[[bytes], Any], /) -> None: ...
 def profiles() -> dict[str, dict[str, int | str]]: ...
 def sqlite_threadsafe() -> int: ...
 def connect(
@@ -68,10 +475,14 @@ def connect(
     cached_statements: int = 128,
     uri: bool = False,
     *,
+    autocommit: _AutocommitMode = ...,
     profile: str = "stock",
     pragmas: dict[str, bool | int | str] | None = None,
     journal: Literal["profile", "keep"] = "profile",
     busy: Literal["none", "backoff", "fair"] | None = None,
+    busy_handler: Callable[[int], object] | None = None,
+    statement_timeout: float | None = None,
+    extensions: Iterable[_PathOrName] | None = None,
     allow_no_locking: bool = False,
 ) -> Connection: ...
 
@@ -87,8 +498,10 @@ class Connection:
     OperationalError: type[OperationalError]
     ProgrammingError: type[ProgrammingError]
     Warning: type[_Warning]
+    autocommit: _AutocommitMode
     isolation_level: _IsolationLevel | None
     row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
+    statement_timeout: float | None
     text_factory: Callable[[bytes], Any]
     def __init__(
         self,
@@ -101,14 +514,18 @@ class Connection:
         cached_statements: int = 128,
         uri: bool = False,
         *,
+        autocommit: _AutocommitMode = ...,
         profile: str = "stock",
         pragmas: dict[str, bool | int | str] | None = None,
         journal: str = "profile",
         busy: str | None = None,
+        busy_handler: Callable[[int], object] | None = None,
+        statement_timeout: float | None = None,
+        extensions: Iterable[_PathOrName] | None = None,
         allow_no_locking: bool = False,
     ) -> None: ...
     @property
-    def busy(self) -> Literal["none", "backoff", "fair"]: ...
+    def busy(self) -> Literal["none", "backoff", "fair", "handler"]: ...
     @property
     def in_transaction(self) -> bool: ...
     @property
@@ -158,16 +575,19 @@ class Connection:
         self, name: str, num_params: int, aggregate_class: Callable[[], Any] | None, /
     ) -> None: ...
     @overload
-    def cursor(self, factory: None = None) -> Cursor: ...
+    def cursor(self) -> Cursor: ...
     @overload
     def cursor(self, factory: Callable[[Connection], _CursorT]) -> _CursorT: ...
     def deserialize(self, data: Buffer, /, *, name: str = "main") -> None: ...
+    def enable_load_extension(self, enable: bool, /) -> None: ...
     def execute(self, sql: str, parameters: _Parameters = ..., /) -> Cursor: ...
     def executemany(self, sql: str, parameters: Iterable[_Parameters], /) -> Cursor: ...
     def executescript(self, sql_script: str, /) -> Cursor: ...
     def getconfig(self, op: int, /) -> bool: ...
     def getlimit(self, category: int, /) -> int: ...
     def interrupt(self) -> None: ...
+    def iterdump(self, *, filter: str | None = None) -> Iterator[str]: ...
+    def load_extension(self, name: str, /, *, entrypoint: str | None = None) -> None: ...
     def rollback(self) -> None: ...
     def serialize(self, *, name: str = "main") -> bytes: ...
     def set_authorizer(
@@ -175,12 +595,19 @@ class Connection:
         authorizer_callback: Callable[[int, str | None, str | None, str | None, str | None], int]
         | None,
     ) -> None: ...
+    def set_commit_hook(self, commit_hook: Callable[[], object] | None, /) -> None: ...
     def set_progress_handler(
         self, progress_handler: Callable[[], object] | None, n: int
     ) -> None: ...
+    def set_rollback_hook(self, rollback_hook: Callable[[], object] | None, /) -> None: ...
     def set_trace_callback(self, trace_callback: Callable[[str], object] | None) -> None: ...
+    def set_update_hook(
+        self, update_hook: Callable[[int, str, str, int], object] | None, /
+    ) -> None: ...
+    def set_wal_hook(self, wal_hook: Callable[[str, int], object] | None, /) -> None: ...
     def setconfig(self, op: int, enable: bool = True, /) -> None: ...
     def setlimit(self, category: int, limit: int, /) -> int: ...
+    def __call__(self, sql: str, /) -> Statement: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -188,6 +615,13 @@ class Connection:
         _exception: BaseException | None,
         _traceback: TracebackType | None,
     ) -> Literal[False]: ...
+
+@final
+class Statement: ...
+
+@final
+class PrepareProtocol:
+    def __new__(cls) -> Self: ...
 
 @final
 class Blob:
@@ -269,6 +703,7 @@ class InterfaceError(Error): ...
 class DatabaseError(Error): ...
 class InternalError(DatabaseError): ...
 class OperationalError(DatabaseError): ...
+class StatementTimeout(OperationalError): ...
 class ProgrammingError(DatabaseError): ...
 class IntegrityError(DatabaseError): ...
 class DataError(DatabaseError): ...

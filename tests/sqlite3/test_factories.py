@@ -52,9 +52,9 @@ def test_a_cursor_takes_over_the_factory_when_it_is_made(connection: sqlite3.Con
     assert after.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_cursor_of_ones_own_takes_it_over_too(connection: sqlite3.Connection) -> None:
+def test_a_cursor_of_ones_own_does_not_take_it_over(connection: sqlite3.Connection) -> None:
     connection.row_factory = sqlite3.Row
-    assert sqlite3.Cursor(connection).row_factory is sqlite3.Row
+    assert sqlite3.Cursor(connection).row_factory is None
     assert connection.cursor(sqlite3.Cursor).row_factory is sqlite3.Row
 
 

@@ -1,4 +1,4 @@
-//! Copying databases: the online backup, and databases as bytes.
+//! The online backup: pages of one database copied over another while both are in use.
 
 use std::ffi::CStr;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxlite_core::Connection as Core;
-use oxlite_sqlite::codes;
+use oxlite_sqlite::{Locked, codes};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use crate::connection::{Connection, lock};
 use crate::error::{OperationalError, ProgrammingError, from_sqlite};
 use crate::gil::detached;
 use crate::parameters::bytes_like;
+use crate::values::filled_bytes;
 
 /// An open BLOB or TEXT value, made by `Connection.blobopen`. Its size cannot change.
 #[pyclass(module = "oxlite.sqlite3", frozen, weakref)]
@@ -42,37 +43,46 @@ impl Blob {
         }
     }
 
+    /// Refuses the wrong thread, a closed connection and a closed blob.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.connection.get().check_thread()?;
-        drop(lock(py, &self.core)?);
-        if self.open.lock().is_none() {
-            return Err(ProgrammingError::new_err(
-                "Cannot operate on a closed blob.",
-            ));
-        }
-        Ok(())
+        self.on_open(py, |_, _| Ok(()))
     }
 
-    fn read_range(&self, py: Python<'_>, offset: usize, length: usize) -> PyResult<Vec<u8>> {
-        self.check(py)?;
-        let mut buffer = vec![0; length];
+    /// Checks, locks, and works with the open blob.
+    fn on_open<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Locked<'_>, &oxlite_sqlite::Blob) -> PyResult<T>,
+    ) -> PyResult<T> {
+        self.connection.get().check_thread()?;
         let locked = lock(py, &self.core)?;
-        let outcome = detached(py, &locked, |locked| match &*self.open.lock() {
-            Some(blob) => blob.read(locked, offset, &mut buffer),
-            None => Ok(()),
-        });
-        outcome.map_err(|error| explain(py, &error))?;
-        Ok(buffer)
+        // Nobody waits for this lock: whoever takes it has the connection's.
+        let open = self.open.lock();
+        let blob = open
+            .as_ref()
+            .ok_or_else(|| ProgrammingError::new_err("Cannot operate on a closed blob."))?;
+        work(&locked, blob)
+    }
+
+    fn read_range<'py>(
+        &self,
+        py: Python<'py>,
+        offset: usize,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.on_open(py, |locked, blob| {
+            filled_bytes(py, length, |buffer| {
+                detached(py, locked, |locked| blob.read(locked, offset, buffer))
+            })?
+            .map_err(|error| explain(py, &error))
+        })
     }
 
     fn write_range(&self, py: Python<'_>, offset: usize, bytes: &[u8]) -> PyResult<()> {
-        self.check(py)?;
-        let locked = lock(py, &self.core)?;
-        let outcome = detached(py, &locked, |locked| match &*self.open.lock() {
-            Some(blob) => blob.write(locked, offset, bytes),
-            None => Ok(()),
-        });
-        outcome.map_err(|error| explain(py, &error))
+        self.on_open(py, |locked, blob| {
+            detached(py, locked, |locked| blob.write(locked, offset, bytes))
+                .map_err(|error| explain(py, &error))
+        })
     }
 
     /// An index of Python's as a position.
@@ -107,7 +117,7 @@ impl Blob {
         let length = usize::try_from(length).map_or(remaining, |length| length.min(remaining));
         let bytes = self.read_range(py, offset, length)?;
         *self.offset.lock() = offset + length;
-        Ok(PyBytes::new(py, &bytes))
+        Ok(bytes)
     }
 
     /// Writes at the current position; the blob cannot grow.
@@ -160,8 +170,9 @@ impl Blob {
     /// Closes the blob. Closing twice is allowed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().check_thread()?;
-        drop(lock(py, &self.core)?);
+        let locked = lock(py, &self.core)?;
         let open = self.open.lock().take();
+        drop(locked);
         py.detach(|| drop(open));
         Ok(())
     }
@@ -193,23 +204,28 @@ impl Blob {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.check(py)?;
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
             if indices.slicelength == 0 {
+                self.check(py)?;
                 return Ok(PyBytes::new(py, b"").into_any());
             }
             let (first, end) = span(&indices);
             let bytes = self.read_range(py, first, end - first)?;
+            if indices.step == 1 {
+                return Ok(bytes.into_any());
+            }
+            let bytes = bytes.as_bytes();
             let picked: Vec<u8> = positions(&indices).map(|at| bytes[at - first]).collect();
             return Ok(PyBytes::new(py, &picked).into_any());
         }
+        self.check(py)?;
         if !key.hasattr("__index__")? {
             return Err(PyTypeError::new_err("Blob indices must be integers"));
         }
         let position = self.position(key)?;
         let byte = self.read_range(py, position, 1)?;
-        Ok(byte[0].into_pyobject(py)?.into_any())
+        Ok(byte.as_bytes()[0].into_pyobject(py)?.into_any())
     }
 
     fn __setitem__(
@@ -230,7 +246,10 @@ impl Blob {
                 return Ok(());
             }
             let (first, end) = span(&indices);
-            let mut bytes = self.read_range(py, first, end - first)?;
+            if indices.step == 1 {
+                return self.write_range(py, first, data);
+            }
+            let mut bytes = self.read_range(py, first, end - first)?.as_bytes().to_vec();
             for (at, byte) in positions(&indices).zip(data) {
                 bytes[at - first] = *byte;
             }

@@ -1,10 +1,22 @@
-//! Callbacks of a connection written in Python: authorizer, progress handler, trace; and what
-//! becomes of an exception that no caller can receive.
+//! Callbacks of a connection written in Python (authorizer, progress and busy handlers, trace,
+//! hooks), and what becomes of an exception that no caller can receive.
+//!
+//! A callable is held by its connection object, where the cycle collector sees it; the closure that
+//! SQLite calls shares it. So whoever replaces or removes one drops the old one itself, with no lock
+//! held: its finaliser may be code of the user's.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use oxlite_sqlite::{Authorization, Authorizer, ProgressHandler, Traced, Tracer, codes};
+use oxlite_core::{BusyHandler, Deadline};
+use oxlite_sqlite::{
+    Authorization, Authorizer, CommitHook, ProgressHandler, RollbackHook, RowChange, Traced,
+    Tracer, UpdateHook, WalHook, codes,
+};
+use parking_lot::Mutex;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -29,11 +41,81 @@ pub(crate) fn report(py: Python<'_>, error: PyErr, callable: &Bound<'_, PyAny>) 
     }
 }
 
-/// The closure behind `set_authorizer`. Whatever is not clearly allowed is denied.
-pub(crate) fn authorizer(callable: Py<PyAny>) -> Box<Authorizer> {
-    Box::new(move |authorization: &Authorization<'_>| {
+/// What a callable is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Authorizer,
+    Busy,
+    Commit,
+    Progress,
+    Rollback,
+    Trace,
+    Update,
+    Wal,
+}
+
+/// How many kinds there are.
+const KINDS: usize = Kind::Wal as usize + 1;
+
+/// A callable of the user's, shared by the connection object and the closure that SQLite calls.
+#[derive(Clone)]
+pub(crate) struct Callable(Arc<Mutex<Option<Py<PyAny>>>>);
+
+impl Callable {
+    pub(crate) fn new(callable: Py<PyAny>) -> Self {
+        Self(Arc::new(Mutex::new(Some(callable))))
+    }
+
+    /// Runs `work` with the callable and the GIL; `otherwise` if the cycle collector has taken it.
+    fn with<T>(&self, otherwise: T, work: impl FnOnce(&Bound<'_, PyAny>) -> T) -> T {
         attached(|py| {
-            let callable = callable.bind(py);
+            let callable = self
+                .0
+                .lock()
+                .as_ref()
+                .map(|callable| callable.clone_ref(py));
+            match callable {
+                Some(callable) => work(callable.bind(py)),
+                None => otherwise,
+            }
+        })
+    }
+}
+
+/// The callables of one connection, by kind.
+#[derive(Default)]
+pub(crate) struct Callables([Option<Callable>; KINDS]);
+
+impl Callables {
+    /// Puts one in place; the one before is returned, to be dropped where code of the user's may run.
+    #[must_use]
+    pub(crate) fn replace(&mut self, kind: Kind, callable: Option<Callable>) -> Option<Callable> {
+        std::mem::replace(&mut self.0[kind as usize], callable)
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for callable in self.0.iter().flatten() {
+            // The lock is free whenever the collector runs: nobody calls Python with it held.
+            if let Some(callable) = callable.0.try_lock() {
+                visit.call(&*callable)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes them all, to break a cycle: the closures find nothing to call.
+    pub(crate) fn take_all(&mut self) -> Vec<Py<PyAny>> {
+        let callables = self.0.iter().flatten();
+        callables
+            .filter_map(|callable| callable.0.try_lock()?.take())
+            .collect()
+    }
+}
+
+/// The closure behind `set_authorizer`. Whatever is not clearly allowed is denied.
+pub(crate) fn authorizer(callable: Callable) -> Box<Authorizer> {
+    Box::new(move |authorization: &Authorization<'_>| {
+        callable.with(codes::SQLITE_DENY, |callable| {
             let answer = || -> PyResult<i32> {
                 let [first, second] = authorization.arguments;
                 let answer = callable.call1((
@@ -49,26 +131,50 @@ pub(crate) fn authorizer(callable: Py<PyAny>) -> Box<Authorizer> {
                 }
             };
             answer().unwrap_or_else(|error| {
-                report(py, error, callable);
+                report(callable.py(), error, callable);
                 codes::SQLITE_DENY
             })
         })
     })
 }
 
-/// SQLite's one progress handler, which lets the GIL go, with the user's behind it; and how often
-/// to call it.
+/// The handler behind `busy_handler`. An exception ends the wait.
+pub(crate) fn busy_handler(callable: Callable) -> BusyHandler {
+    BusyHandler::new(move |calls| {
+        callable.with(false, |callable| {
+            let again = callable
+                .call1((calls,))
+                .and_then(|answer| answer.is_truthy());
+            again.unwrap_or_else(|error| {
+                report(callable.py(), error, callable);
+                false
+            })
+        })
+    })
+}
+
+/// SQLite's one progress handler, which lets the GIL go and ends statements in time, with the user's
+/// behind it; and how often to call it.
 pub(crate) fn progress_handler(
-    callable: Option<Py<PyAny>>,
+    deadline: &Arc<Deadline>,
+    callable: Option<Callable>,
     operations: i32,
 ) -> (i32, Box<ProgressHandler>) {
+    let deadline = Arc::clone(deadline);
     let Some(callable) = callable else {
-        return (PROGRESS_OPERATIONS, Box::new(on_progress));
+        let handler = Box::new(move || {
+            on_progress();
+            deadline.is_over()
+        });
+        return (PROGRESS_OPERATIONS, handler);
     };
     let stride = operations.clamp(1, PROGRESS_OPERATIONS);
     let passed = AtomicI32::new(0);
     let handler = Box::new(move || {
         on_progress();
+        if deadline.is_over() {
+            return true;
+        }
         // Only the thread that holds the connection's lock gets here.
         let passed_now = passed.load(Ordering::Relaxed).saturating_add(stride);
         if passed_now < operations {
@@ -76,12 +182,11 @@ pub(crate) fn progress_handler(
             return false;
         }
         passed.store(0, Ordering::Relaxed);
-        attached(|py| {
-            let callable = callable.bind(py);
+        callable.with(false, |callable| {
             let stop = callable.call0().and_then(|answer| answer.is_truthy());
             // An exception stops the statement, as in the standard library.
             stop.unwrap_or_else(|error| {
-                report(py, error, callable);
+                report(callable.py(), error, callable);
                 true
             })
         })
@@ -90,10 +195,10 @@ pub(crate) fn progress_handler(
 }
 
 /// The closure behind `set_trace_callback`.
-pub(crate) fn tracer(callable: Py<PyAny>) -> Box<Tracer> {
+pub(crate) fn tracer(callable: Callable) -> Box<Tracer> {
     Box::new(move |traced: Traced<'_>| {
-        attached(|py| {
-            let callable = callable.bind(py);
+        callable.with((), |callable| {
+            let py = callable.py();
             if traced.expanded.is_none() {
                 let error =
                     DataError::new_err("Expanded SQL string exceeds the maximum string length");
@@ -106,6 +211,60 @@ pub(crate) fn tracer(callable: Py<PyAny>) -> Box<Tracer> {
                 report(py, error, callable);
             }
         });
+    })
+}
+
+/// The closure behind `set_update_hook`.
+pub(crate) fn update_hook(callable: Callable) -> Box<UpdateHook> {
+    Box::new(move |change: &RowChange<'_>| {
+        callable.with((), |callable| {
+            let outcome = callable.call1((
+                change.operation,
+                text(Some(change.database)),
+                text(Some(change.table)),
+                change.rowid,
+            ));
+            if let Err(error) = outcome {
+                report(callable.py(), error, callable);
+            }
+        });
+    })
+}
+
+/// The closure behind `set_commit_hook`. An exception turns the commit into a rollback.
+pub(crate) fn commit_hook(callable: Callable) -> Box<CommitHook> {
+    Box::new(move || {
+        callable.with(false, |callable| {
+            let refused = callable.call0().and_then(|answer| answer.is_truthy());
+            refused.unwrap_or_else(|error| {
+                report(callable.py(), error, callable);
+                true
+            })
+        })
+    })
+}
+
+/// The closure behind `set_rollback_hook`.
+pub(crate) fn rollback_hook(callable: Callable) -> Box<RollbackHook> {
+    Box::new(move || {
+        callable.with((), |callable| {
+            if let Err(error) = callable.call0() {
+                report(callable.py(), error, callable);
+            }
+        });
+    })
+}
+
+/// The closure behind `set_wal_hook`. The transaction is committed already, so nothing the callable
+/// does makes the statement fail.
+pub(crate) fn wal_hook(callable: Callable) -> Box<WalHook> {
+    Box::new(move |schema, pages| {
+        callable.with((), |callable| {
+            if let Err(error) = callable.call1((schema, pages)) {
+                report(callable.py(), error, callable);
+            }
+        });
+        codes::SQLITE_OK
     })
 }
 

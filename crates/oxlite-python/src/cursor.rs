@@ -16,7 +16,7 @@ use crate::connection::{Connection, lock};
 use crate::error::ProgrammingError;
 use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, detached};
-use crate::parameters::Parameters;
+use crate::parameters::Argument;
 use crate::row::Row;
 use crate::values::TextFactory;
 
@@ -93,7 +93,7 @@ impl Cursor {
         &self,
         py: Python<'py>,
         sql: &Bound<'py, PyString>,
-        parameters: &Parameters<'py>,
+        parameters: &Argument<'py>,
     ) -> PyResult<()> {
         self.begin(py)?.execute(py, sql, parameters)
     }
@@ -127,7 +127,9 @@ impl Cursor {
         let text_factory = cursor.text_factory(py)?;
         let row_factory = cursor.state.row_factory(py);
         let mut hold = Hold::default();
-        if row_factory.is_some() || matches!(text_factory, TextFactory::Callable(_)) {
+        let mut execution = cursor.begin(py)?;
+        if row_factory.is_some() || execution.runs_user_code(&text_factory) {
+            drop(execution);
             for _ in 0..limit {
                 match Self::next_row(slf, row_factory.as_ref(), &text_factory, &mut hold)? {
                     Some(row) => rows.append(row)?,
@@ -136,12 +138,11 @@ impl Cursor {
             }
             return Ok(rows);
         }
-        let mut execution = cursor.begin(py)?;
         for _ in 0..limit {
-            let Some(row) = execution.read_row(py, text_factory.wants_bytes())? else {
+            let Some(row) = execution.read_row(py, &text_factory)? else {
                 break;
             };
-            rows.append(row.tuple)?;
+            rows.append(row.into_tuple())?;
             execution.advance(py, &mut hold)?;
         }
         Ok(rows)
@@ -159,8 +160,8 @@ impl Cursor {
         )
     }
 
-    /// One row through the factories, which are called with the connection unlocked. A text factory
-    /// cannot use the cursor whose row it is making; a row factory can.
+    /// One row through converters and factories, which are called with the connection unlocked. A
+    /// converter or text factory cannot use the cursor whose row it is making; a row factory can.
     #[inline]
     fn next_row<'py>(
         slf: &Bound<'py, Self>,
@@ -170,17 +171,18 @@ impl Cursor {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = slf.py();
         let mut execution = slf.get().begin(py)?;
-        let Some(row) = execution.read_row(py, text_factory.wants_bytes())? else {
+        let Some(row) = execution.read_row(py, text_factory)? else {
             return Ok(None);
         };
-        let tuple = match text_factory {
-            TextFactory::Str | TextFactory::Bytes => row.tuple,
-            // Before the step: if the factory raises, the row can be fetched again.
-            TextFactory::Callable(factory) => {
-                let (relocked, tuple) = execution.unlocked(py, || row.with_texts_from(factory))?;
-                execution = relocked;
-                tuple
-            }
+        let tuple = if execution.runs_user_code(text_factory) {
+            let converters = execution.converters();
+            // Before the step: if a converter or the factory raises, the row can be fetched again.
+            let (relocked, tuple) =
+                execution.unlocked(py, || row.finished(converters.as_ref(), text_factory))?;
+            execution = relocked;
+            tuple
+        } else {
+            row.into_tuple()
         };
         execution.advance(py, hold)?;
         drop(execution);
@@ -230,11 +232,9 @@ impl Cursor {
             // Nobody else can have set it meanwhile: the GIL has been held.
             let _ = cursor.origin()?.replaced_by.set(Box::new(origin));
         }
-        let row_factory = connection.get().row_factory_object(py);
-        let replaced = std::mem::replace(
-            &mut *cursor.state.attributes(),
-            Attributes::new(row_factory),
-        );
+        // Only `Connection.cursor()` hands the connection's row factory on.
+        let fresh = Attributes::new(None);
+        let replaced = std::mem::replace(&mut *cursor.state.attributes(), fresh);
         drop(replaced);
         Ok(())
     }
@@ -242,11 +242,11 @@ impl Cursor {
     /// Executes one SQL statement and returns the cursor.
     ///
     /// `parameters` is a sequence for `?` and `?1`, a mapping for `:name`, `@name` and `$name`.
-    #[pyo3(signature = (sql, parameters = Parameters::Absent, /))]
+    #[pyo3(signature = (sql, parameters = Argument::Absent, /))]
     fn execute<'py>(
         slf: &Bound<'py, Self>,
         sql: &Bound<'py, PyAny>,
-        parameters: Parameters<'py>,
+        parameters: Argument<'py>,
     ) -> PyResult<Bound<'py, Self>> {
         slf.get()
             .execute_sql(slf.py(), sql_text(sql, "execute")?, &parameters)?;
@@ -383,6 +383,7 @@ impl Cursor {
             visit.call(&origin.connection)?;
             next = origin.replaced_by.get().map(Box::as_ref);
         }
+        self.state.traverse_converters(&visit)?;
         // The lock is free whenever the collector runs: nobody calls Python with it held.
         if let Some(attributes) = self.state.try_attributes() {
             visit.call(&attributes.row_factory)?;
@@ -402,17 +403,17 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        let Some(mut active) = self.state.take_active() else {
+        let Some(mut cached) = self.state.take_active() else {
             return;
         };
         let Ok(origin) = self.origin() else {
             return;
         };
-        if active.statement.is_read_only() {
+        if cached.statement.is_read_only() {
             if let Some(Ok(locked)) = origin.core.try_lock()
-                && active.statement.reset(&locked).is_ok()
+                && cached.statement.reset(&locked).is_ok()
             {
-                origin.core.keep(active, &locked);
+                origin.core.keep(cached, &locked);
             }
             return;
         }
@@ -420,8 +421,8 @@ impl Drop for Cursor {
         // not left to whoever uses the connection now.
         Python::try_attach(|py| {
             if let Ok(locked) = lock(py, &origin.core) {
-                let _ = detached(py, &locked, |locked| active.statement.reset(locked));
-                origin.core.keep(active, &locked);
+                let _ = detached(py, &locked, |locked| cached.statement.reset(locked));
+                origin.core.keep(cached, &locked);
             }
         });
     }

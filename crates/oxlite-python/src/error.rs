@@ -8,6 +8,7 @@
 //!     └── DatabaseError           SQLITE_CORRUPT, SQLITE_NOTADB and what is not named here
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
+//!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout; in `oxlite`
 //!         ├── ProgrammingError    misuse that never reaches SQLite
 //!         ├── IntegrityError      SQLITE_CONSTRAINT, SQLITE_MISMATCH
 //!         ├── DataError           SQLITE_TOOBIG
@@ -23,6 +24,8 @@ use oxlite_sqlite::codes;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::gil::take_signalled;
 
 create_exception!(
     oxlite.sqlite3,
@@ -59,6 +62,12 @@ create_exception!(
     OperationalError,
     DatabaseError,
     "An error of the database's operation: a lock, the disk, the SQL."
+);
+create_exception!(
+    oxlite,
+    StatementTimeout,
+    OperationalError,
+    "A statement has used up its time (`statement_timeout`) and was interrupted."
 );
 create_exception!(
     oxlite.sqlite3,
@@ -99,8 +108,16 @@ pub(crate) const NAMES: [&str; 10] = [
     "NotSupportedError",
 ];
 
-/// The exception for an error of SQLite.
+/// The exception for an error of SQLite; if that is the end a signal handler has made of a statement,
+/// what the handler has raised.
 pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr {
+    if matches!(
+        error.primary_code(),
+        codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY
+    ) && let Some(raised) = take_signalled()
+    {
+        return raised;
+    }
     let message = error.message().to_owned();
     let exception = match error.primary_code() {
         codes::SQLITE_NOMEM => return PyMemoryError::new_err(()),
@@ -123,6 +140,11 @@ pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr
         codes::SQLITE_MISUSE | codes::SQLITE_RANGE => InterfaceError::new_err(message),
         _ => DatabaseError::new_err(message),
     };
+    with_code(py, exception, error)
+}
+
+/// The exception with the extended result code and its name.
+fn with_code(py: Python<'_>, exception: PyErr, error: &oxlite_sqlite::Error) -> PyErr {
     let value = exception.value(py);
     let attributes = value
         .setattr("sqlite_errorcode", error.code())
@@ -137,6 +159,11 @@ pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr
 pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
     match error {
         oxlite_core::Error::Sqlite(error) => from_sqlite(py, &error),
+        oxlite_core::Error::StatementTimeout(error) => with_code(
+            py,
+            StatementTimeout::new_err(error.message().to_owned()),
+            &error,
+        ),
         oxlite_core::Error::Value(message) => PyValueError::new_err(message),
         oxlite_core::Error::Type(message) => PyTypeError::new_err(message),
         oxlite_core::Error::Programming(message) => ProgrammingError::new_err(message),

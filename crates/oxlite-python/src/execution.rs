@@ -9,19 +9,23 @@
 //! is reset, and its snapshot let go, together with the fetch of the last row.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use oxlite_core::{CachedStatement, Connection as Core};
 use oxlite_sqlite::{Locked, Step};
 use parking_lot::{Mutex, MutexGuard};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyString, PyTuple};
 
 use crate::connection::{Connection, lock};
-use crate::error::{ProgrammingError, from_core, from_sqlite};
+use crate::error::{ProgrammingError, from_core};
 use crate::gil::{Hold, detached};
+use crate::options::DetectTypes;
 use crate::parameter_sets::{Crossing, End, ParameterSets};
-use crate::parameters::{self, Parameters, Values};
-use crate::values::{RowTuple, description, row_to_tuple};
+use crate::parameters::{self, Argument, Values};
+use crate::values::{Converters, RowTuple, TextFactory, columns, row_to_tuple};
 
 /// What users see of a cursor. Its lock is held for moments, never across a call into Python or
 /// SQLite, so a parameter generator may look at the very cursor that executes it.
@@ -48,10 +52,18 @@ impl Attributes {
     }
 }
 
+/// A statement that has a row to give.
+struct Active {
+    cached: CachedStatement,
+    converters: Option<Converters>,
+    /// How much longer it may work.
+    remaining: Option<Duration>,
+}
+
 /// What changes as a cursor is used.
 pub(crate) struct State {
-    /// The statement that has a row to give. Locked for the whole of an execution.
-    active: Mutex<Option<CachedStatement>>,
+    /// Locked for the whole of an execution.
+    active: Mutex<Option<Active>>,
     attributes: Mutex<Attributes>,
 }
 
@@ -84,14 +96,28 @@ impl State {
 
     /// Takes the statement away from a cursor that is going.
     pub(crate) fn take_active(&mut self) -> Option<CachedStatement> {
-        self.active.get_mut().take()
+        Some(self.active.get_mut().take()?.cached)
+    }
+
+    /// For the cycle collector, which must not wait.
+    pub(crate) fn traverse_converters(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Some(active) = self.active.try_lock() else {
+            return Ok(());
+        };
+        let converters = active
+            .as_ref()
+            .and_then(|active| active.converters.as_ref());
+        converters
+            .into_iter()
+            .flat_map(|converters| converters.iter())
+            .try_for_each(|converter| visit.call(converter))
     }
 }
 
 /// A cursor in use: its connection locked, its statement ours.
 pub(crate) struct Execution<'c> {
     // Fields are dropped in this order: the statement is given up before the connection.
-    active: MutexGuard<'c, Option<CachedStatement>>,
+    active: MutexGuard<'c, Option<Active>>,
     state: &'c State,
     locked: Locked<'c>,
     core: &'c Arc<Core>,
@@ -151,39 +177,64 @@ impl<'c> Execution<'c> {
         mut self,
         py: Python<'py>,
         sql: &Bound<'py, PyString>,
-        parameters: &Parameters<'py>,
+        parameters: &Argument<'py>,
     ) -> PyResult<()> {
         let Some(mut cached) = self.prepare(py, sql)? else {
             let supplied = match parameters {
-                Parameters::Given(parameters) => parameters.len()?,
-                Parameters::Absent => 0,
+                Argument::Given(parameters) => parameters.len()?,
+                Argument::Absent => 0,
             };
             return match supplied {
                 0 => Ok(()),
                 _ => Err(parameters::wrong_count(0, supplied)),
             };
         };
-        self.begin_if_needed(py, &cached)?;
+        let settings = self.connection.execution_settings();
+        let mut remaining = settings.statement_timeout;
+        self.begin_if_needed(py, &cached, &mut remaining)?;
         let objects = match parameters {
-            Parameters::Absent => PyTuple::empty(py),
-            Parameters::Given(parameters) => match parameters::collect_plain(parameters) {
-                Some(objects) => objects,
-                None => {
-                    let names = parameters::names(&cached, &self.locked);
-                    let (execution, objects) =
-                        self.unlocked(py, || parameters::collect(parameters, &names))?;
-                    self = execution;
-                    objects
+            Argument::Absent => PyTuple::empty(py),
+            Argument::Given(parameters) => {
+                let deprecated = parameters::deprecates_sequences(py, &cached);
+                match parameters::collect_plain(parameters, deprecated) {
+                    Some(objects) => objects,
+                    None => {
+                        let names = parameters::names(&cached, &self.locked);
+                        let (execution, objects) =
+                            self.unlocked(py, || parameters::collect(parameters, &names))?;
+                        self = execution;
+                        objects
+                    }
                 }
-            },
+            }
         };
-        match self.run_once(py, &mut cached, objects.as_slice()) {
-            Ok(step) => self.conclude(py, cached, step),
+        let step = self.within(&mut remaining, || {
+            self.run_once(py, &mut cached, objects.as_slice())
+        });
+        match step {
+            Ok(step) => self.conclude(py, cached, step, settings.detect_types, remaining),
             Err(error) => {
                 self.core.keep(cached, &self.locked);
                 Err(error)
             }
         }
+    }
+
+    /// Runs a stretch of a statement's work, and takes its time off what remains.
+    #[inline]
+    fn within<T>(&self, remaining: &mut Option<Duration>, work: impl FnOnce() -> T) -> T {
+        let Some(left) = remaining else {
+            return work();
+        };
+        let stretch = self.core.deadline().begin(*left);
+        let outcome = work();
+        *left = left.saturating_sub(stretch.elapsed());
+        outcome
+    }
+
+    /// The exception for a statement that failed.
+    fn failed(&self, py: Python<'_>, error: oxlite_sqlite::Error) -> PyErr {
+        from_core(py, self.core.explain(&self.locked, error))
     }
 
     fn run_once(
@@ -198,7 +249,7 @@ impl<'c> Execution<'c> {
             parameters::bind(cached, locked, &values)?;
             cached.statement.step(locked)
         })
-        .map_err(|error| from_sqlite(py, &error))
+        .map_err(|error| self.failed(py, error))
     }
 
     /// Notes what users see of an execution that went well.
@@ -207,8 +258,10 @@ impl<'c> Execution<'c> {
         py: Python<'_>,
         mut cached: CachedStatement,
         step: Step,
+        detect_types: DetectTypes,
+        remaining: Option<Duration>,
     ) -> PyResult<()> {
-        let description = self.describe(py, &mut cached)?;
+        let (description, converters) = self.describe(py, &mut cached, detect_types)?;
         let rowcount = match (cached.is_data_modification, step) {
             (true, Step::Done) => self.locked.changes(),
             // RETURNING: counted when the last row has been fetched.
@@ -221,7 +274,13 @@ impl<'c> Execution<'c> {
         attributes.lastrowid = Some(self.locked.last_insert_rowid());
         drop(attributes);
         match step {
-            Step::Row => *self.active = Some(cached),
+            Step::Row => {
+                *self.active = Some(Active {
+                    cached,
+                    converters,
+                    remaining,
+                });
+            }
             Step::Done => self.core.keep(cached, &self.locked),
         }
         Ok(())
@@ -231,11 +290,13 @@ impl<'c> Execution<'c> {
         &self,
         py: Python<'_>,
         cached: &mut CachedStatement,
-    ) -> PyResult<Option<Py<PyTuple>>> {
+        detect_types: DetectTypes,
+    ) -> PyResult<(Option<Py<PyTuple>>, Option<Converters>)> {
         if cached.statement.column_count(&self.locked) == 0 {
-            return Ok(None);
+            return Ok((None, None));
         }
-        Ok(Some(description(py, cached, &self.locked)?.unbind()))
+        let (description, converters) = columns(py, cached, &self.locked, detect_types)?;
+        Ok((Some(description.unbind()), converters))
     }
 
     /// Executes one writing statement with every set of parameters.
@@ -253,15 +314,20 @@ impl<'c> Execution<'c> {
             self.core.keep(cached, &self.locked);
             return Err(ProgrammingError::new_err(only_dml));
         }
-        self.begin_if_needed(py, &cached)?;
+        let settings = self.connection.execution_settings();
+        let mut remaining = settings.statement_timeout;
+        self.begin_if_needed(py, &cached, &mut remaining)?;
         let names = parameters::names(&cached, &self.locked);
+        let deprecated = parameters::deprecates_sequences(py, &cached);
         let mut rowcount = 0;
-        let (execution, mut sets) = self.unlocked(py, || ParameterSets::new(parameter_sets))?;
+        let (execution, mut sets) =
+            self.unlocked(py, || ParameterSets::new(parameter_sets, names, deprecated))?;
         self = execution;
         loop {
-            let (execution, crossing) = self.unlocked(py, || Ok(sets.take(&names)))?;
+            let (execution, crossing) = self.unlocked(py, || Ok(sets.take()))?;
             self = execution;
-            rowcount += self.run_sets(py, &mut cached, &crossing)?;
+            rowcount +=
+                self.within(&mut remaining, || self.run_sets(py, &mut cached, &crossing))?;
             match crossing.end {
                 End::No => {}
                 End::Exhausted => break,
@@ -271,7 +337,7 @@ impl<'c> Execution<'c> {
                 }
             }
         }
-        let description = self.describe(py, &mut cached)?;
+        let (description, _) = self.describe(py, &mut cached, settings.detect_types)?;
         let mut attributes = self.state.attributes();
         attributes.description = description;
         attributes.rowcount = if cached.is_data_modification {
@@ -317,7 +383,7 @@ impl<'c> Execution<'c> {
             }
             Ok(rowcount)
         })
-        .map_err(|error| from_sqlite(py, &error))?;
+        .map_err(|error| self.failed(py, error))?;
         match failure {
             Some(error) => Err(error),
             None => Ok(rowcount),
@@ -346,14 +412,21 @@ impl<'c> Execution<'c> {
     }
 
     /// Begins the implicit transaction before a data modification, if this connection wants one.
-    fn begin_if_needed(&self, py: Python<'_>, cached: &CachedStatement) -> PyResult<()> {
+    fn begin_if_needed(
+        &self,
+        py: Python<'_>,
+        cached: &CachedStatement,
+        remaining: &mut Option<Duration>,
+    ) -> PyResult<()> {
         if cached.is_data_modification
             && self.locked.is_autocommit()
-            && let Some(level) = self.connection.isolation_level_value()
+            && let Some(level) = self.connection.implicit_begin()
         {
             let begin = level.begin_statement();
-            detached(py, &self.locked, |locked| self.core.run(locked, begin))
-                .map_err(|error| from_core(py, error))?;
+            self.within(remaining, || {
+                detached(py, &self.locked, |locked| self.core.run(locked, begin))
+            })
+            .map_err(|error| from_core(py, error))?;
         }
         Ok(())
     }
@@ -363,28 +436,53 @@ impl<'c> Execution<'c> {
     pub(crate) fn read_row<'py>(
         &self,
         py: Python<'py>,
-        text_as_bytes: bool,
+        text_factory: &TextFactory<'_>,
     ) -> PyResult<Option<RowTuple<'py>>> {
-        let Some(cached) = &*self.active else {
+        let Some(Active {
+            cached, converters, ..
+        }) = &*self.active
+        else {
             return Ok(None);
         };
         let Some(row) = cached.statement.row(&self.locked) else {
             return Ok(None);
         };
-        row_to_tuple(py, cached, &self.locked, &row, text_as_bytes).map(Some)
+        let converters = converters.as_ref();
+        row_to_tuple(py, cached, &self.locked, &row, converters, text_factory).map(Some)
+    }
+
+    /// Whether making the rows calls code of the user's.
+    #[inline]
+    pub(crate) fn runs_user_code(&self, text_factory: &TextFactory<'_>) -> bool {
+        let active = self.active.as_ref();
+        matches!(text_factory, TextFactory::Callable(_))
+            || active.is_some_and(|active| active.converters.is_some())
+    }
+
+    /// The converters of the row that is ready.
+    #[inline]
+    pub(crate) fn converters(&self) -> Option<Converters> {
+        self.active.as_ref()?.converters.clone()
     }
 
     /// Goes on to the next row.
     #[inline]
     pub(crate) fn advance(&mut self, py: Python<'_>, hold: &mut Hold) -> PyResult<()> {
-        let Some(cached) = &mut *self.active else {
+        let Some(active) = &mut *self.active else {
             return Ok(());
         };
+        let Active {
+            cached, remaining, ..
+        } = active;
+        let stretch = remaining.map(|remaining| self.core.deadline().begin(remaining));
         let step = if cached.statement.is_read_only() {
             hold.step(py, &self.locked, |locked| cached.statement.step(locked))
         } else {
             detached(py, &self.locked, |locked| cached.statement.step(locked))
         };
+        if let (Some(remaining), Some(stretch)) = (remaining, stretch) {
+            *remaining = remaining.saturating_sub(stretch.elapsed());
+        }
         match step {
             Ok(Step::Row) => Ok(()),
             Ok(Step::Done) => {
@@ -396,14 +494,14 @@ impl<'c> Execution<'c> {
             }
             Err(error) => {
                 self.keep_active();
-                Err(from_sqlite(py, &error))
+                Err(self.failed(py, error))
             }
         }
     }
 
     /// Stops the active statement, if there is one, and keeps it for the next time.
     pub(crate) fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(cached) = &mut *self.active else {
+        let Some(Active { cached, .. }) = &mut *self.active else {
             return Ok(());
         };
         // Stopping a writing statement (INSERT … RETURNING) in autocommit mode commits.
@@ -413,7 +511,7 @@ impl<'c> Execution<'c> {
             detached(py, &self.locked, |locked| cached.statement.reset(locked))
         };
         self.keep_active();
-        outcome.map_err(|error| from_sqlite(py, &error))
+        outcome.map_err(|error| self.failed(py, error))
     }
 
     /// Finishes and lets nobody begin again.
@@ -424,15 +522,20 @@ impl<'c> Execution<'c> {
     }
 
     fn keep_active(&mut self) {
-        if let Some(cached) = self.active.take() {
-            self.core.keep(cached, &self.locked);
+        if let Some(active) = self.active.take() {
+            self.core.keep(active.cached, &self.locked);
         }
     }
 
-    /// Commits the open transaction, then runs a script without any implicit one.
+    /// Runs a script without any implicit transaction; an open one is committed before, unless
+    /// `autocommit` says otherwise.
     pub(crate) fn execute_script(&self, py: Python<'_>, script: &str) -> PyResult<()> {
-        detached(py, &self.locked, |locked| {
-            self.core.run_script(locked, script)
+        let mut remaining = self.connection.execution_settings().statement_timeout;
+        let commits = self.connection.commits_before_scripts();
+        self.within(&mut remaining, || {
+            detached(py, &self.locked, |locked| {
+                self.core.run_script(locked, script, commits)
+            })
         })
         .map_err(|error| from_core(py, error))
     }

@@ -8,7 +8,9 @@ use std::cmp::Ordering;
 use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar, ValueRef};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyString;
+use pyo3::{ffi, intern};
+use smallvec::SmallVec;
 
 use crate::callback;
 use crate::gil::attached;
@@ -20,8 +22,8 @@ pub(crate) fn scalar(function: Py<PyAny>) -> Scalar {
     Box::new(move |context| {
         attached(|py| {
             let function = function.bind(py);
-            let outcome = arguments(py, context)
-                .and_then(|arguments| function.call1(arguments))
+            let outcome = Arguments::new(py, context)
+                .and_then(|arguments| arguments.call(function))
                 .and_then(|result| set_result(context, &result));
             if let Err(error) = outcome {
                 fail(
@@ -72,11 +74,12 @@ impl PythonAggregate {
     fn call(
         &self,
         instance: &Py<PyAny>,
-        method: &str,
+        method: fn(Python<'_>) -> &Bound<'_, PyString>,
         context: &FunctionContext<'_>,
         use_result: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
     ) {
         attached(|py| {
+            let method = method(py);
             let bound = match instance.bind(py).getattr(method) {
                 Ok(bound) => bound,
                 Err(error) => {
@@ -85,8 +88,8 @@ impl PythonAggregate {
                     return callback::report(py, error, self.class.bind(py));
                 }
             };
-            let outcome = arguments(py, context)
-                .and_then(|arguments| bound.call1(arguments))
+            let outcome = Arguments::new(py, context)
+                .and_then(|arguments| arguments.call(&bound))
                 .and_then(|result| use_result(&result));
             if let Err(error) = outcome {
                 let text = format!("user-defined aggregate's '{method}' method raised error");
@@ -113,32 +116,55 @@ impl Aggregate for PythonAggregate {
     }
 
     fn step(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(instance, "step", context, |_| Ok(()));
+        self.call(instance, |py| intern!(py, "step"), context, |_| Ok(()));
     }
 
     fn inverse(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(instance, "inverse", context, |_| Ok(()));
+        self.call(instance, |py| intern!(py, "inverse"), context, |_| Ok(()));
     }
 
     fn value(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(instance, "value", context, |result| {
-            set_result(context, result)
-        });
+        self.call(
+            instance,
+            |py| intern!(py, "value"),
+            context,
+            |result| set_result(context, result),
+        );
     }
 
     fn finalize(&self, instance: Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(&instance, "finalize", context, |result| {
-            set_result(context, result)
-        });
+        self.call(
+            &instance,
+            |py| intern!(py, "finalize"),
+            context,
+            |result| set_result(context, result),
+        );
         attached(|py| instance.drop_ref(py));
     }
 }
 
-fn arguments<'py>(py: Python<'py>, context: &FunctionContext<'_>) -> PyResult<Bound<'py, PyTuple>> {
-    let objects = (0..context.len())
-        .map(|index| object_of_value(py, context.argument(index)))
-        .collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(py, objects)
+/// The arguments of one call, without a tuple around them.
+struct Arguments<'py>(SmallVec<[Bound<'py, PyAny>; 8]>);
+
+impl<'py> Arguments<'py> {
+    fn new(py: Python<'py>, context: &FunctionContext<'_>) -> PyResult<Self> {
+        let objects = (0..context.len()).map(|index| object_of_value(py, context.argument(index)));
+        objects.collect::<PyResult<_>>().map(Self)
+    }
+
+    fn call(&self, callable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: the GIL is held; `Bound` is a transparent pointer to its object, so the slice is an
+        // array of that many live objects; NULL (with an exception set) becomes an error.
+        unsafe {
+            let result = ffi::PyObject_Vectorcall(
+                callable.as_ptr(),
+                self.0.as_ptr().cast(),
+                self.0.len(),
+                std::ptr::null_mut(),
+            );
+            Bound::from_owned_ptr_or_err(callable.py(), result)
+        }
+    }
 }
 
 fn set_result(context: &FunctionContext<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {

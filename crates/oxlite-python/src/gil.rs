@@ -7,10 +7,13 @@
 //!   since the snapshot is held, and giving the GIL up at each row lets another thread take it 100
 //!   times in a fetch of 100 rows, up to a switch interval each time. After about a millisecond it
 //!   is let go all the same, between two rows (`Hold`) or in the middle of one (`on_progress`).
+//! - A statement that works or waits for long on the main thread takes the GIL every now and then to
+//!   let signal handlers run, so Ctrl-C ends it (`is_signalled`).
 //! - The connection's lock is never *waited for* with the GIL held. Its holder may be waiting for
 //!   the GIL.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{Connection as Core, LockError};
@@ -155,6 +158,58 @@ pub(crate) fn on_progress() -> bool {
         Holding::No | Holding::Since(_) | Holding::LetGo(_) => {}
     }
     false
+}
+
+/// How often a long statement lets signal handlers run.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// The identity of the thread that runs signal handlers.
+static MAIN_THREAD: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// When signal handlers were last let run in mid-statement.
+    static LOOKED_FOR_SIGNALS: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// What a signal handler has raised in mid-statement.
+    static SIGNALLED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Notes which thread runs signal handlers.
+pub(crate) fn note_main_thread(py: Python<'_>) -> PyResult<()> {
+    let main_thread = py.import("threading")?.call_method0("main_thread")?;
+    MAIN_THREAD.store(main_thread.getattr("ident")?.extract()?, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The identity of this thread, as `threading.get_ident()` gives it.
+#[inline]
+pub(crate) fn current_thread() -> u64 {
+    // SAFETY: takes nothing, touches no Python object.
+    unsafe { ffi::PyThread_get_thread_ident() as u64 }
+}
+
+/// Asked while a statement works or waits: whether a signal handler has raised an exception. The
+/// statement is then interrupted, and `take_signalled` has the exception.
+pub(crate) fn is_signalled() -> bool {
+    if current_thread() != MAIN_THREAD.load(Ordering::Relaxed) {
+        return false;
+    }
+    let now = Instant::now();
+    match LOOKED_FOR_SIGNALS.get() {
+        Some(looked) if now.duration_since(looked) < SIGNALS_EVERY => return false,
+        _ => LOOKED_FOR_SIGNALS.set(Some(now)),
+    }
+    attached(|py| match py.check_signals() {
+        Ok(()) => false,
+        Err(raised) => {
+            SIGNALLED.replace(Some(raised));
+            true
+        }
+    })
+}
+
+/// The exception that a signal handler has raised in mid-statement.
+pub(crate) fn take_signalled() -> Option<PyErr> {
+    SIGNALLED.take()
 }
 
 /// A run of steps that hold the GIL, interrupted when it has become too long.

@@ -4,20 +4,25 @@
 //! This file is the one export list. The package `oxlite` re-exports from it by name; `_native.pyi`
 //! declares it, and a test holds the two against each other.
 
+mod adaptation;
+mod backup;
 mod blob;
 mod callback;
 mod connection;
-mod copying;
 mod cursor;
 mod error;
 mod execution;
+mod extension;
 mod function;
 mod gil;
 mod options;
 mod parameter_sets;
 mod parameters;
 mod row;
+mod signature;
+mod statement;
 mod values;
+mod version;
 
 use pyo3::prelude::*;
 
@@ -26,11 +31,19 @@ use pyo3::prelude::*;
 // The GIL policy (gil.rs) presumes a GIL: a free-threaded interpreter turns it on for this module.
 #[pyo3(name = "_native", gil_used = true)]
 mod native {
+    use std::ffi::CString;
+
     use oxlite_core::{PROFILES, PragmaValue};
-    use oxlite_sqlite::build;
+    use oxlite_sqlite::{CONSTANTS, RESULT_CODES, build, is_complete_statement};
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    use crate::connection::LEGACY_TRANSACTION_CONTROL;
+    use crate::options::DetectTypes;
+
+    #[pymodule_export]
+    use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]
@@ -42,18 +55,34 @@ mod native {
     #[pymodule_export]
     use crate::error::{
         DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
-        NotSupportedError, OperationalError, ProgrammingError, Warning,
+        NotSupportedError, OperationalError, ProgrammingError, StatementTimeout, Warning,
     };
     #[pymodule_export]
+    use crate::options::enable_shared_cache;
+    #[pymodule_export]
     use crate::row::Row;
+    #[pymodule_export]
+    use crate::statement::Statement;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        module.add("adapters", crate::adaptation::adapters(py))?;
+        module.add("converters", crate::adaptation::converters(py))?;
+        module.add("PARSE_DECLTYPES", DetectTypes::PARSE_DECLTYPES)?;
+        module.add("PARSE_COLNAMES", DetectTypes::PARSE_COLNAMES)?;
+        module.add("LEGACY_TRANSACTION_CONTROL", LEGACY_TRANSACTION_CONTROL)?;
+        for (name, value) in RESULT_CODES.iter().chain(CONSTANTS) {
+            module.add(*name, *value)?;
+        }
         module.add("sqlite_version", build::version())?;
         module.add("sqlite_source_id", build::source_id())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // PEP 249's optional extension: the exceptions as attributes of the connection.
+        crate::gil::note_main_thread(py)?;
         let connection = module.getattr("Connection")?;
+        connection.setattr("__call__", connection.getattr("_call")?)?;
+        connection.delattr("_call")?;
+        // PEP 249's optional extension: the exceptions as attributes of the connection.
         for exception in crate::error::NAMES {
             connection.setattr(exception, module.getattr(exception)?)?;
         }
@@ -64,6 +93,15 @@ mod native {
     #[pyfunction]
     fn sqlite_threadsafe() -> i32 {
         build::threadsafe()
+    }
+
+    /// Whether `statement` ends in a complete SQL statement: a semicolon that no string, comment or
+    /// trigger body holds.
+    #[pyfunction]
+    fn complete_statement(statement: &str) -> PyResult<bool> {
+        let statement = CString::new(statement)
+            .map_err(|_| PyValueError::new_err("embedded null character"))?;
+        Ok(is_complete_statement(&statement))
     }
 
     /// Each profile's pragmas, in the order in which they are applied.

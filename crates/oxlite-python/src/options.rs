@@ -1,13 +1,16 @@
 //! The arguments of `connect`, from Python's types to the core's options.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use oxlite_core::{BusyPolicy, OpenOptions, PragmaValue, Profile};
+use oxlite_core::{BusyHandler, BusyPolicy, OpenOptions, PragmaValue, Profile};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
 
 use crate::error::from_core;
+use crate::gil::is_signalled;
 
 /// What `Connection.__init__` takes beyond the standard library's arguments.
 pub(crate) struct Extras<'a, 'py> {
@@ -15,7 +18,63 @@ pub(crate) struct Extras<'a, 'py> {
     pub(crate) pragmas: Option<&'a Bound<'py, PyDict>>,
     pub(crate) journal: &'a str,
     pub(crate) busy: Option<&'a str>,
+    pub(crate) busy_handler: Option<BusyHandler>,
     pub(crate) allow_no_locking: bool,
+}
+
+/// Set by `enable_shared_cache`.
+static SHARES_CACHE: AtomicBool = AtomicBool::new(false);
+
+/// Let connections opened from now on share one page cache for each database, or (the default) not.
+///
+/// SQLite discourages it (<https://sqlite.org/sharedcache.html>), and Python has removed it in 3.12;
+/// where it must be, open one database with `file:…?cache=shared` and `uri=True`.
+#[pyfunction]
+#[pyo3(signature = (do_enable))]
+pub(crate) fn enable_shared_cache(do_enable: bool) {
+    SHARES_CACHE.store(do_enable, Ordering::Relaxed);
+}
+
+/// Where converters are looked for: the `detect_types` argument.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct DetectTypes {
+    /// By the first word of the type a column is declared with.
+    pub(crate) by_declaration: bool,
+    /// By what stands in brackets in a column's name.
+    pub(crate) by_name: bool,
+}
+
+impl DetectTypes {
+    pub(crate) const PARSE_DECLTYPES: i32 = 1;
+    pub(crate) const PARSE_COLNAMES: i32 = 2;
+
+    pub(crate) fn from_flags(flags: i32) -> Self {
+        Self {
+            by_declaration: flags & Self::PARSE_DECLTYPES != 0,
+            by_name: flags & Self::PARSE_COLNAMES != 0,
+        }
+    }
+
+    /// Whether they are looked for at all.
+    pub(crate) fn is_on(self) -> bool {
+        self.by_declaration || self.by_name
+    }
+}
+
+/// The `statement_timeout` argument.
+pub(crate) fn statement_timeout(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    seconds
+        .map(|seconds| {
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|timeout| !timeout.is_zero())
+                .ok_or_else(|| {
+                    PyValueError::new_err(format!(
+                        "statement_timeout must be a positive number of seconds or None, not {seconds}"
+                    ))
+                })
+        })
+        .transpose()
 }
 
 /// A truth value as Python sees it: the standard library takes 1 for `True`.
@@ -35,9 +94,14 @@ pub(crate) fn build(
     timeout_seconds: f64,
     cached_statements: i64,
     uri: bool,
-    extras: &Extras<'_, '_>,
+    extras: Extras<'_, '_>,
 ) -> PyResult<OpenOptions> {
     let py = database.py();
+    if extras.busy.is_some() && extras.busy_handler.is_some() {
+        return Err(PyValueError::new_err(
+            "busy and busy_handler exclude one another: a handler is a policy of its own",
+        ));
+    }
     let checked = || -> oxlite_core::Result<_> {
         let busy = extras.busy.map(BusyPolicy::named).transpose()?;
         Ok((Profile::named(extras.profile)?, busy))
@@ -48,14 +112,16 @@ pub(crate) fn build(
         Some(pragmas) => pragma_values(pragmas)?,
         None => Vec::new(),
     };
-    let options = || -> oxlite_core::Result<OpenOptions> {
+    let options = move || -> oxlite_core::Result<OpenOptions> {
         let mut options = OpenOptions::new(name, profile)?
             .with_uri(uri, extras.allow_no_locking)?
             .with_pragmas(&pragmas)?
             .with_journal(extras.journal)?
             .with_timeout(timeout_seconds)?
-            .with_cached_statements(usize::try_from(cached_statements).unwrap_or(0));
-        if let Some(busy) = busy {
+            .with_cached_statements(usize::try_from(cached_statements).unwrap_or(0))
+            .with_shared_cache(SHARES_CACHE.load(Ordering::Relaxed))
+            .with_cancellation(is_signalled);
+        if let Some(busy) = busy.or(extras.busy_handler.map(BusyPolicy::Handler)) {
             options = options.with_busy(busy);
         }
         Ok(options)

@@ -19,6 +19,9 @@ pub(crate) struct ParameterSets<'py> {
     at_once: usize,
     /// A set that needs code of the user's, which must not run before the sets ahead of it.
     pending: Option<Bound<'py, PyAny>>,
+    /// The statement's parameters.
+    names: Vec<Option<String>>,
+    deprecates_sequences: bool,
 }
 
 /// The sets of one crossing.
@@ -35,18 +38,26 @@ pub(crate) enum End {
 }
 
 impl<'py> ParameterSets<'py> {
-    pub(crate) fn new(parameter_sets: &Bound<'py, PyAny>) -> PyResult<Self> {
+    /// `names` are those of the statement's parameters; whether a sequence for them is deprecated is
+    /// `deprecates_sequences`. May run code of the user's.
+    pub(crate) fn new(
+        parameter_sets: &Bound<'py, PyAny>,
+        names: Vec<Option<String>>,
+        deprecates_sequences: bool,
+    ) -> PyResult<Self> {
         let is_plain = parameter_sets.is_exact_instance_of::<PyList>()
             || parameter_sets.is_exact_instance_of::<PyTuple>();
         Ok(Self {
             iterator: parameter_sets.try_iter()?,
             at_once: if is_plain { SETS_PER_CROSSING } else { 1 },
             pending: None,
+            names,
+            deprecates_sequences,
         })
     }
 
     /// Takes the sets of the next crossing. May run code of the user's.
-    pub(crate) fn take(&mut self, names: &[Option<String>]) -> Crossing<'py> {
+    pub(crate) fn take(&mut self) -> Crossing<'py> {
         let mut crossing = Crossing {
             sets: Vec::with_capacity(self.at_once),
             end: End::No,
@@ -63,7 +74,7 @@ impl<'py> ParameterSets<'py> {
                     break;
                 }
             };
-            if let Some(objects) = parameters::collect_plain(&set) {
+            if let Some(objects) = parameters::collect_plain(&set, self.deprecates_sequences) {
                 crossing.sets.push(objects);
                 continue;
             }
@@ -71,7 +82,7 @@ impl<'py> ParameterSets<'py> {
                 self.pending = Some(set);
                 break;
             }
-            match parameters::collect(&set, names) {
+            match parameters::collect(&set, &self.names) {
                 Ok(objects) => crossing.sets.push(objects),
                 Err(error) => crossing.end = End::Failed(error),
             }

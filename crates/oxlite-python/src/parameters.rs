@@ -5,28 +5,34 @@
 //!    unlocked, unless the objects are such that no code of the user's can run.
 //! 2. **Binding** takes the values, borrowed from those objects, and needs no GIL.
 
+use std::ffi::CString;
+
 use oxlite_core::CachedStatement;
 use oxlite_sqlite::{Locked, ValueRef};
-use pyo3::exceptions::{PyBufferError, PyLookupError, PyOverflowError, PyTypeError};
+use pyo3::exceptions::{
+    PyBufferError, PyDeprecationWarning, PyLookupError, PyOverflowError, PyTypeError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView,
-    PyString, PyTuple,
+    PyString, PyTuple, PyType,
 };
 use smallvec::SmallVec;
 
+use crate::adaptation::{adapt_to_bind, adapts_base_types};
 use crate::error::ProgrammingError;
+use crate::version;
 
 /// Values borrowed from the objects of one or more parameter sets, one after the other.
 pub(crate) type Values<'a> = SmallVec<[ValueRef<'a>; 8]>;
 
-/// The `parameters` argument: `None` is an object like any other (and refused), absence is not.
-pub(crate) enum Parameters<'py> {
+/// An argument that may be left out: `None` is an object like any other, absence is not.
+pub(crate) enum Argument<'py> {
     Absent,
     Given(Bound<'py, PyAny>),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Parameters<'py> {
+impl<'py> FromPyObject<'_, 'py> for Argument<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -35,9 +41,15 @@ impl<'py> FromPyObject<'_, 'py> for Parameters<'py> {
 }
 
 /// The parameter set as a tuple, if no code of the user's can run meanwhile: a tuple or list, exactly,
-/// of objects exactly of types SQLite has.
+/// of objects exactly of types SQLite has, for parameters without names.
 #[inline]
-pub(crate) fn collect_plain<'py>(parameters: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+pub(crate) fn collect_plain<'py>(
+    parameters: &Bound<'py, PyAny>,
+    deprecates_sequences: bool,
+) -> Option<Bound<'py, PyTuple>> {
+    if deprecates_sequences || adapts_base_types() {
+        return None;
+    }
     let tuple = if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
         tuple.clone()
     } else {
@@ -56,52 +68,85 @@ fn is_plain(object: &Bound<'_, PyAny>) -> bool {
         || object.is_exact_instance_of::<PyBytes>()
 }
 
-/// The parameters' names as the statement has them, without prefix; `None` for a plain `?`.
+/// The parameters' names as the statement has them, prefix included; `None` for a plain `?`.
 pub(crate) fn names(cached: &CachedStatement, locked: &Locked<'_>) -> Vec<Option<String>> {
     (1..=cached.statement.parameter_count())
-        .map(|index| {
-            let name = cached.statement.parameter_name(locked, index)?;
-            // `?2` goes by the name `2`; `?` has none.
-            Some(name.strip_prefix([':', '@', '$', '?'])?.to_owned())
-        })
+        .map(|index| Some(cached.statement.parameter_name(locked, index)?.to_owned()))
         .collect()
 }
 
-/// The parameter set as a tuple, from any sequence or mapping. May run the user's code.
+/// Whether a sequence for this statement's parameters is warned of: some have names, and this version
+/// of Python deprecates that.
+#[inline]
+pub(crate) fn deprecates_sequences(py: Python<'_>, cached: &CachedStatement) -> bool {
+    cached.has_named_parameters && version::deprecates_sequences_for_names(py)
+}
+
+/// Warns of each parameter that has a name, since a sequence was supplied.
+fn warn_of_names(py: Python<'_>, names: &[Option<String>]) -> PyResult<()> {
+    if !version::deprecates_sequences_for_names(py) {
+        return Ok(());
+    }
+    let category = PyType::new::<PyDeprecationWarning>(py);
+    for (position, name) in names.iter().enumerate() {
+        let Some(name) = name.as_deref().filter(|name| !name.starts_with('?')) else {
+            continue;
+        };
+        let text = CString::new(format!(
+            "Binding {} ('{name}') is a named parameter, but you supplied a sequence which requires \
+             nominal (qmark) placeholders. Starting with Python 3.14 an sqlite3.ProgrammingError \
+             will be raised.",
+            position + 1
+        ))?;
+        PyErr::warn(py, &category, &text, 1)?;
+    }
+    Ok(())
+}
+
+/// The parameter set as a tuple, from any sequence or mapping, with adapters applied. Runs the user's
+/// code, which may change the very set: so each object is taken when its turn has come.
 pub(crate) fn collect<'py>(
     parameters: &Bound<'py, PyAny>,
     names: &[Option<String>],
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = parameters.py();
-    let mut objects: Vec<Bound<'py, PyAny>> = if let Ok(tuple) = parameters.cast_exact::<PyTuple>()
-    {
-        tuple.iter().collect()
-    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
-        list.iter().collect()
-    } else if !parameters.hasattr("__getitem__")? {
+    let is_plain_sequence =
+        parameters.is_exact_instance_of::<PyTuple>() || parameters.is_exact_instance_of::<PyList>();
+    if !is_plain_sequence && !parameters.hasattr("__getitem__")? {
         return Err(ProgrammingError::new_err(
             "parameters are of unsupported type",
         ));
-    } else if parameters.is_instance_of::<PyDict>()
-        || parameters.cast::<PyMapping>().is_ok()
-        || !parameters.hasattr("__len__")?
-    {
+    }
+    let is_mapping = !is_plain_sequence
+        && (parameters.is_instance_of::<PyDict>()
+            || parameters.cast::<PyMapping>().is_ok()
+            || !parameters.hasattr("__len__")?);
+    let objects: Vec<Bound<'py, PyAny>> = if is_mapping {
         let named = names.iter().enumerate();
         named
-            .map(|(position, name)| named_object(parameters, position, name.as_deref()))
+            .map(|(position, name)| ready(named_object(parameters, position, name.as_deref())?))
             .collect::<PyResult<_>>()?
     } else {
+        warn_of_names(py, names)?;
         // A sequence by its behaviour, as the standard library takes it.
         (0..parameters.len()?)
-            .map(|index| parameters.get_item(index))
+            .map(|index| ready(parameters.get_item(index)?))
             .collect::<PyResult<_>>()?
     };
-    for object in &mut objects {
-        if let Some(bytes) = bytes_of_buffer(object)? {
-            *object = bytes.into_any();
-        }
-    }
     PyTuple::new(py, objects)
+}
+
+/// An object as it is to be bound: adapted, and a buffer as its bytes.
+fn ready(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let object = if is_plain(&object) && !adapts_base_types() {
+        return Ok(object);
+    } else {
+        adapt_to_bind(object)?
+    };
+    match bytes_of_buffer(&object)? {
+        Some(bytes) => Ok(bytes.into_any()),
+        None => Ok(object),
+    }
 }
 
 fn named_object<'py>(
@@ -109,7 +154,8 @@ fn named_object<'py>(
     position: usize,
     name: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(name) = name else {
+    // `?2` goes by the name `2`; `?` has none.
+    let Some(name) = name.and_then(|name| name.strip_prefix([':', '@', '$', '?'])) else {
         return Err(ProgrammingError::new_err(format!(
             "Binding {} has no name, but you supplied a dictionary (which has only names).",
             position + 1

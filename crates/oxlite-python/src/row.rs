@@ -7,7 +7,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyIterator, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyInt, PyIterator, PyList, PySlice, PyString, PyTuple};
 
 use crate::cursor::Cursor;
 
@@ -37,6 +37,22 @@ impl Row {
             let column = description.get_item(index)?;
             Ok(column.get_item(0)?.cast_into::<PyString>()?)
         })
+    }
+
+    /// Where the first column of that name stands.
+    fn position(&self, wanted: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
+        let py = wanted.py();
+        let text = wanted.to_str()?;
+        let columns = self.description.bind(py).as_slice();
+        for (position, column) in columns.iter().enumerate() {
+            let column = column.cast::<PyTuple>()?;
+            let name = column.get_borrowed_item(0)?;
+            // Names are interned, and so are the literals they are asked for with.
+            if name.is(wanted) || same_name(name.cast::<PyString>()?.to_str()?, text) {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -71,19 +87,27 @@ impl Row {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let data = self.data.bind(py);
+        if key.is_exact_instance_of::<PyInt>()
+            && let Ok(index) = key.extract::<isize>()
+        {
+            let length = data.len();
+            let position = if index < 0 {
+                index + length as isize
+            } else {
+                index
+            };
+            return usize::try_from(position)
+                .ok()
+                .and_then(|position| data.get_item(position).ok())
+                .ok_or_else(|| PyIndexError::new_err("tuple index out of range"));
+        }
         if let Ok(wanted) = key.cast::<PyString>() {
-            let wanted = wanted.to_str()?;
-            for (index, name) in self.names(py).enumerate() {
-                if same_name(name?.to_str()?, wanted) {
-                    return data.get_item(index);
-                }
-            }
-            return Err(PyIndexError::new_err("No item with that key"));
+            return match self.position(wanted)? {
+                Some(position) => data.get_item(position),
+                None => Err(PyIndexError::new_err("No item with that key")),
+            };
         }
-        if key.is_instance_of::<PySlice>() {
-            return data.as_any().get_item(key);
-        }
-        if key.hasattr("__index__")? {
+        if key.is_instance_of::<PySlice>() || key.hasattr("__index__")? {
             return data.as_any().get_item(key);
         }
         // The standard library's class for this, odd as it is.

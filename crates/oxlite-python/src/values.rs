@@ -1,12 +1,22 @@
 //! Columns to Python objects: the current row as a tuple, and the description of its columns.
+//!
+//! A row is made in two phases. Reading it runs no code of the user's. Finishing it gives the items
+//! that converters and the text factory are for to these, which are the user's code, with the
+//! connection unlocked.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use oxlite_core::CachedStatement;
 use oxlite_sqlite::{Locked, Row, ValueRef};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
+use smallvec::SmallVec;
 
-use crate::error::{OperationalError, from_sqlite};
+use crate::adaptation;
+use crate::error::{InternalError, OperationalError, from_sqlite};
+use crate::options::DetectTypes;
 
 /// How TEXT becomes a Python object: `Connection.text_factory`.
 pub(crate) enum TextFactory<'py> {
@@ -31,31 +41,46 @@ impl<'py> TextFactory<'py> {
         }
     }
 
-    /// Whether rows are to be made with bytes in place of text.
-    pub(crate) fn wants_bytes(&self) -> bool {
+    /// Whether rows are to be read with bytes in place of text.
+    fn wants_bytes(&self) -> bool {
         !matches!(self, Self::Str)
     }
 }
 
-/// A row, and which of its items are text that was made into bytes.
+/// The converters of a row's columns, where there are any.
+pub(crate) type Converters = Arc<[Option<Py<PyAny>>]>;
+
+/// A row, and which of its items are bytes still to be made into something else.
 pub(crate) struct RowTuple<'py> {
-    pub(crate) tuple: Bound<'py, PyTuple>,
-    texts: Vec<usize>,
+    tuple: Bound<'py, PyTuple>,
+    unfinished: Vec<usize>,
 }
 
 impl<'py> RowTuple<'py> {
-    /// The row with each text made by `factory`: code of the user's, so the connection must be
-    /// unlocked.
-    pub(crate) fn with_texts_from(
+    /// The row as it is.
+    pub(crate) fn into_tuple(self) -> Bound<'py, PyTuple> {
+        self.tuple
+    }
+
+    /// The row with its unfinished items made by the column's converter or the text factory: code of
+    /// the user's, so the connection must be unlocked.
+    pub(crate) fn finished(
         self,
-        factory: &Bound<'py, PyAny>,
+        converters: Option<&Converters>,
+        text_factory: &TextFactory<'py>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let mut texts = self.texts.into_iter().peekable();
-        tuple_of(self.tuple.py(), self.tuple.len(), |index| {
+        let py = self.tuple.py();
+        let converter = |index: usize| converters?.get(index)?.as_ref();
+        let mut unfinished = self.unfinished.into_iter().peekable();
+        tuple_of(py, self.tuple.len(), |index| {
             let item = self.tuple.get_item(index)?;
-            match texts.next_if_eq(&index) {
-                Some(_) => factory.call1((item,)),
-                None => Ok(item),
+            if unfinished.next_if_eq(&index).is_none() {
+                return Ok(item);
+            }
+            match (converter(index), text_factory) {
+                (Some(converter), _) => converter.bind(py).call1((item,)),
+                (None, TextFactory::Callable(factory)) => factory.call1((item,)),
+                (None, TextFactory::Str | TextFactory::Bytes) => Ok(item),
             }
         })
     }
@@ -68,14 +93,30 @@ pub(crate) fn row_to_tuple<'py>(
     cached: &CachedStatement,
     locked: &Locked<'_>,
     row: &Row<'_>,
-    text_as_bytes: bool,
+    converters: Option<&Converters>,
+    text_factory: &TextFactory<'_>,
 ) -> PyResult<RowTuple<'py>> {
-    let mut texts = Vec::new();
+    let mut unfinished = Vec::new();
     let tuple = tuple_of(py, row.len(), |index| {
+        if let Some(converters) = converters
+            && matches!(converters.get(index), Some(Some(_)))
+        {
+            // Converters get what is stored as bytes, whatever it is, but NULL is `None`.
+            let bytes = row.bytes(index).map_err(|error| from_sqlite(py, &error))?;
+            return Ok(match bytes {
+                Some(bytes) => {
+                    unfinished.push(index);
+                    PyBytes::new(py, bytes).into_any()
+                }
+                None => py.None().into_bound(py),
+            });
+        }
         let value = row.get(index).map_err(|error| from_sqlite(py, &error))?;
         Ok(match value {
-            ValueRef::Text(text) if text_as_bytes => {
-                texts.push(index);
+            ValueRef::Text(text) if text_factory.wants_bytes() => {
+                if matches!(text_factory, TextFactory::Callable(_)) {
+                    unfinished.push(index);
+                }
                 PyBytes::new(py, text).into_any()
             }
             ValueRef::Text(text) => match PyString::from_bytes(py, text) {
@@ -85,7 +126,7 @@ pub(crate) fn row_to_tuple<'py>(
             other => object_of_value(py, other)?,
         })
     })?;
-    Ok(RowTuple { tuple, texts })
+    Ok(RowTuple { tuple, unfinished })
 }
 
 /// The object of a value; text must be UTF-8.
@@ -101,6 +142,30 @@ pub(crate) fn object_of_value<'py>(
         ValueRef::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
         ValueRef::Text(text) => PyString::from_bytes(py, text)?.into_any(),
     })
+}
+
+/// `bytes` of `length` that `fill` writes in place, and returns to show that it has.
+pub(crate) fn filled_bytes<'py, E>(
+    py: Python<'py>,
+    length: usize,
+    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<&mut [u8], E>,
+) -> PyResult<Result<Bound<'py, PyBytes>, E>> {
+    // SAFETY: the GIL is held; NULL as the source leaves the content for us to write; NULL as the
+    // result (with an exception set) becomes an error.
+    let bytes = unsafe {
+        let raw = ffi::PyBytes_FromStringAndSize(std::ptr::null(), length as ffi::Py_ssize_t);
+        Bound::from_owned_ptr_or_err(py, raw)?.cast_into_unchecked::<PyBytes>()
+    };
+    // SAFETY: a fresh object that nobody else has seen, with room for `length` bytes.
+    let buffer = unsafe {
+        let content = ffi::PyBytes_AsString(bytes.as_ptr()).cast();
+        std::slice::from_raw_parts_mut(content, length)
+    };
+    let outcome = fill(buffer).map(|filled| {
+        assert_eq!(filled.len(), length, "all of the bytes have been written");
+    });
+    // If it failed, the object goes without having been seen.
+    Ok(outcome.map(|()| bytes))
 }
 
 /// A tuple of `length` items made one by one, without a vector in between.
@@ -139,40 +204,147 @@ fn undecodable(cached: &CachedStatement, locked: &Locked<'_>, index: usize, text
     ))
 }
 
-/// A statement's description, kept with it until SQLite prepares it anew.
-struct DescriptionNote {
+/// What is known of a statement's columns, kept with it until SQLite prepares it anew.
+struct ColumnsNote {
     description: Py<PyTuple>,
+    /// For each column the names, in capitals, under which a converter is looked for, in order.
+    type_names: Vec<SmallVec<[Py<PyString>; 2]>>,
     reprepare_count: i32,
 }
 
-/// PEP 249's description of the statement's columns: 7-tuples of which SQLite knows the name only.
-pub(crate) fn description<'py>(
+/// The note about the statement's columns, made if it is not there or no longer true.
+fn columns_note<'n>(
+    py: Python<'_>,
+    cached: &'n mut CachedStatement,
+    locked: &Locked<'_>,
+    detect_types: DetectTypes,
+) -> PyResult<&'n ColumnsNote> {
+    let reprepare_count = cached.statement.reprepare_count(locked);
+    let is_true = cached
+        .note
+        .as_ref()
+        .and_then(|note| note.downcast_ref::<ColumnsNote>())
+        .is_some_and(|note| note.reprepare_count == reprepare_count);
+    if !is_true {
+        cached.note = Some(Box::new(ColumnsNote {
+            description: described(py, cached, locked, detect_types)?.unbind(),
+            type_names: type_names(py, cached, locked, detect_types)?,
+            reprepare_count,
+        }));
+    }
+    let note = cached.note.as_ref();
+    note.and_then(|note| note.downcast_ref())
+        .ok_or_else(|| InternalError::new_err("the statement's note is somebody else's"))
+}
+
+/// PEP 249's description of the statement's columns, 7-tuples of which SQLite knows the name only;
+/// and the converters of the columns, if any have one.
+pub(crate) fn columns<'py>(
     py: Python<'py>,
     cached: &mut CachedStatement,
     locked: &Locked<'_>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let reprepare_count = cached.statement.reprepare_count(locked);
-    if let Some(note) = &cached.note
-        && let Some(note) = note.downcast_ref::<DescriptionNote>()
-        && note.reprepare_count == reprepare_count
-    {
-        return Ok(note.description.bind(py).clone());
+    detect_types: DetectTypes,
+) -> PyResult<(Bound<'py, PyTuple>, Option<Converters>)> {
+    let note = columns_note(py, cached, locked, detect_types)?;
+    let description = note.description.bind(py).clone();
+    if !detect_types.is_on() {
+        return Ok((description, None));
     }
+    // Looked up anew each time: converters may be registered at any moment.
+    let registry = adaptation::converters(py);
+    let converter = |names: &SmallVec<[Py<PyString>; 2]>| -> PyResult<Option<Py<PyAny>>> {
+        for name in names {
+            if let Some(converter) = registry.get_item(name)? {
+                return Ok(Some(converter.unbind()));
+            }
+        }
+        Ok(None)
+    };
+    let converters = note.type_names.iter().map(converter);
+    let converters: Converters = converters.collect::<PyResult<_>>()?;
+    let has_any = converters.iter().any(Option::is_some);
+    Ok((description, has_any.then_some(converters)))
+}
+
+fn described<'py>(
+    py: Python<'py>,
+    cached: &CachedStatement,
+    locked: &Locked<'_>,
+    detect_types: DetectTypes,
+) -> PyResult<Bound<'py, PyTuple>> {
     let none = py.None();
-    let description = tuple_of(py, cached.statement.column_count(locked), |index| {
-        let name = cached
-            .statement
-            .column_name(locked, index)
-            .map_err(|error| from_sqlite(py, &error))?;
-        let name = PyString::new(py, &String::from_utf8_lossy(name));
+    tuple_of(py, cached.statement.column_count(locked), |index| {
+        let mut name = column_name(py, cached, locked, index)?;
+        if detect_types.by_name
+            && let Some(bracket) = name.iter().position(|byte| *byte == b'[')
+        {
+            // `price [decimal]` is the column `price`.
+            name = name[..bracket]
+                .strip_suffix(b" ")
+                .unwrap_or(&name[..bracket]);
+        }
+        // Interned: looking a column up in a `Row` compares addresses first.
+        let name = PyString::intern(py, &String::from_utf8_lossy(name));
         let none = none.bind(py);
         Ok((name, none, none, none, none, none, none)
             .into_pyobject(py)?
             .into_any())
-    })?;
-    cached.note = Some(Box::new(DescriptionNote {
-        description: description.clone().unbind(),
-        reprepare_count,
-    }));
-    Ok(description)
+    })
+}
+
+fn type_names(
+    py: Python<'_>,
+    cached: &CachedStatement,
+    locked: &Locked<'_>,
+    detect_types: DetectTypes,
+) -> PyResult<Vec<SmallVec<[Py<PyString>; 2]>>> {
+    if !detect_types.is_on() {
+        return Ok(Vec::new());
+    }
+    let capitals = |name: &[u8]| -> PyResult<Py<PyString>> {
+        let name = PyString::from_bytes(py, name)?.call_method0("upper")?;
+        Ok(name.cast_into::<PyString>()?.unbind())
+    };
+    (0..cached.statement.column_count(locked))
+        .map(|index| {
+            let mut names = SmallVec::new();
+            if detect_types.by_name {
+                let name = column_name(py, cached, locked, index)?;
+                if let Some(bracketed) = bracketed(name) {
+                    names.push(capitals(bracketed)?);
+                }
+            }
+            if detect_types.by_declaration
+                && let Some(declared) = cached.statement.column_declared_type(locked, index)
+            {
+                let first_word = declared.split(|byte| matches!(byte, b' ' | b'(')).next();
+                names.push(capitals(first_word.unwrap_or_default())?);
+            }
+            Ok(names)
+        })
+        .collect()
+}
+
+/// What stands in the brackets of `name [type]`: up to the first `]` after a `[`, from the last `[`
+/// before it.
+fn bracketed(name: &[u8]) -> Option<&[u8]> {
+    let mut start = None;
+    for (position, byte) in name.iter().enumerate() {
+        match (byte, start) {
+            (b'[', _) => start = Some(position + 1),
+            (b']', Some(start)) => return Some(&name[start..position]),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn column_name<'l>(
+    py: Python<'_>,
+    cached: &'l CachedStatement,
+    locked: &'l Locked<'_>,
+    index: usize,
+) -> PyResult<&'l [u8]> {
+    let name = cached.statement.column_name(locked, index);
+    name.map_err(|error| from_sqlite(py, &error))
 }

@@ -1,18 +1,20 @@
 """The drop-in driver: the standard library's ``sqlite3``, name for name, on Oxlite's SQLite.
 
 ``from oxlite import sqlite3`` keeps the semantics and the defaults of the standard library's
-module. What Oxlite adds (profiles, busy policies, pragmas that are read back) is asked for by
-keyword and changes nothing otherwise. The classes live in the native module; this one holds what
+module. What Oxlite adds (profiles, busy policies, statement timeouts, hooks, sessions) is asked for
+by name and changes nothing otherwise. The classes live in the native module; this one holds what
 PEP 249 wants at module level.
 
 Invariant: nothing here reaches the standard library's ``sqlite3``, whose SQLite is another copy.
 """
 
 import collections.abc as _abc
-import datetime as _datetime
-import time as _time
+import importlib as _importlib
 
 from oxlite._native import (
+    LEGACY_TRANSACTION_CONTROL,
+    PARSE_COLNAMES,
+    PARSE_DECLTYPES,
     Blob,
     Connection,
     Cursor,
@@ -24,15 +26,37 @@ from oxlite._native import (
     InternalError,
     NotSupportedError,
     OperationalError,
+    PrepareProtocol,
     ProgrammingError,
     Row,
     Warning,
+    adapt,
+    adapters,
+    complete_statement,
     connect,
+    converters,
     enable_callback_tracebacks,
+    register_adapter,
+    register_converter,
     sqlite_version,
+)
+from oxlite.sqlite3 import constants as _constants
+from oxlite.sqlite3 import deprecated as _deprecated
+from oxlite.sqlite3 import times as _times
+from oxlite.sqlite3.constants import *  # noqa: F403 - two hundred numbers
+from oxlite.sqlite3.times import (
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
 )
 
 __all__ = [
+    "LEGACY_TRANSACTION_CONTROL",
+    "PARSE_COLNAMES",
+    "PARSE_DECLTYPES",
     "Binary",
     "Blob",
     "Connection",
@@ -47,6 +71,7 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "PrepareProtocol",
     "ProgrammingError",
     "Row",
     "Time",
@@ -54,14 +79,21 @@ __all__ = [
     "Timestamp",
     "TimestampFromTicks",
     "Warning",
+    "adapt",
+    "adapters",
     "apilevel",
+    "complete_statement",
     "connect",
+    "converters",
     "enable_callback_tracebacks",
     "paramstyle",
+    "register_adapter",
+    "register_converter",
     "sqlite_version",
     "sqlite_version_info",
     "threadsafety",
 ]
+__all__ += _constants.__all__
 
 apilevel = "2.0"
 """The version of PEP 249 that this module follows."""
@@ -81,22 +113,13 @@ sqlite_version_info: tuple[int, ...] = tuple(int(part) for part in sqlite_versio
 
 _abc.Sequence.register(Row)
 
-Date = _datetime.date
-Time = _datetime.time
-Timestamp = _datetime.datetime
 Binary = memoryview
 
-
-def DateFromTicks(ticks: float) -> _datetime.date:  # noqa: N802 - PEP 249's name
-    """Return the local date at ``ticks`` seconds since the epoch (PEP 249)."""
-    return Date(*_time.localtime(ticks)[:3])
+_times.register_adapters_and_converters()
 
 
-def TimeFromTicks(ticks: float) -> _datetime.time:  # noqa: N802 - PEP 249's name
-    """Return the local time of day at ``ticks`` seconds since the epoch (PEP 249)."""
-    return Time(*_time.localtime(ticks)[3:6])
-
-
-def TimestampFromTicks(ticks: float) -> _datetime.datetime:  # noqa: N802 - PEP 249's name
-    """Return the local date and time at ``ticks`` seconds since the epoch (PEP 249)."""
-    return Timestamp(*_time.localtime(ticks)[:6])
+def __getattr__(name: str) -> object:
+    """Find what is not there from the beginning: ``dbapi2``, and what some Pythons alone have."""
+    if name == "dbapi2":
+        return _importlib.import_module("oxlite.sqlite3.dbapi2")
+    return _deprecated.attribute(name)

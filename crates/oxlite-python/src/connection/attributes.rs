@@ -1,0 +1,97 @@
+//! What users set on a connection, and what it tells of itself.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use super::{Connection, lock};
+use crate::options;
+
+#[pymethods]
+impl Connection {
+    /// The row factory that new cursors get; `None` for tuples.
+    #[getter]
+    fn row_factory(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.row_factory_object(py)
+    }
+
+    #[setter]
+    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
+        let replaced = std::mem::replace(&mut self.attributes.lock().row_factory, factory);
+        drop(replaced);
+    }
+
+    /// Called with the bytes of each TEXT value; `str` by default.
+    #[getter]
+    fn text_factory(&self, py: Python<'_>) -> Py<PyAny> {
+        match &self.attributes.lock().text_factory {
+            Some(factory) => factory.clone_ref(py),
+            None => PyType::new::<PyString>(py).into_any().unbind(),
+        }
+    }
+
+    #[setter]
+    fn set_text_factory(&self, factory: &Bound<'_, PyAny>) {
+        let is_str = factory.is(PyType::new::<PyString>(factory.py()));
+        let factory = (!is_str).then(|| factory.clone().unbind());
+        let replaced = std::mem::replace(&mut self.attributes.lock().text_factory, factory);
+        drop(replaced);
+    }
+
+    /// How long a statement may work, in seconds, before it is interrupted with
+    /// `oxlite.StatementTimeout`; `None` for as long as it takes. The application's own time between
+    /// two fetches does not count; waiting for a lock does.
+    #[getter]
+    fn statement_timeout(&self) -> Option<f64> {
+        let timeout = self.attributes.lock().statement_timeout;
+        timeout.map(|timeout| timeout.as_secs_f64())
+    }
+
+    #[setter]
+    fn set_statement_timeout(&self, timeout: Option<f64>) -> PyResult<()> {
+        self.attributes.lock().statement_timeout = options::statement_timeout(timeout)?;
+        Ok(())
+    }
+
+    /// How many rows have been changed since the connection was opened.
+    #[getter]
+    fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
+        let core = self.core()?;
+        let locked = lock(py, &core)?;
+        Ok(locked.total_changes())
+    }
+
+    /// The name of the profile the connection was opened with.
+    #[getter]
+    fn profile(&self) -> PyResult<&'static str> {
+        Ok(self.core()?.profile().name)
+    }
+
+    /// How the connection waits for locks: `"fair"`, `"backoff"`, `"none"`, or `"handler"` for a
+    /// `busy_handler` of its own.
+    #[getter]
+    fn busy(&self) -> PyResult<&'static str> {
+        Ok(self.core()?.busy().name())
+    }
+
+    /// For how long at most it waits for a lock, in seconds.
+    #[getter]
+    fn timeout(&self) -> PyResult<f64> {
+        Ok(self.core()?.timeout().as_secs_f64())
+    }
+
+    /// What became of each pragma on opening: tuples of its name, the value asked for, the value in
+    /// force, and the reason why it could not be applied (`None` if it was).
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let core = self.core()?;
+        let settings = core.settings().iter().map(|setting| {
+            (
+                setting.name,
+                setting.requested.as_str(),
+                setting.effective.as_str(),
+                setting.skipped,
+            )
+        });
+        PyTuple::new(py, settings.collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,138 @@
+//! SQL functions, aggregates, window functions and collations of a connection.
+
+use oxlite_sqlite::Locked;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::{Connection, c_name};
+use crate::error::{OperationalError, ProgrammingError, from_sqlite};
+use crate::function::{self, PythonAggregate};
+use crate::signature::{hand_on, warn_of_keywords};
+
+impl Connection {
+    /// Defines something on the locked connection; an error is an `OperationalError` of this text.
+    fn define(
+        &self,
+        py: Python<'_>,
+        failure: &'static str,
+        define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
+    ) -> PyResult<()> {
+        self.on_locked(py, |_, locked| {
+            define(locked).map_err(|_| OperationalError::new_err(failure))
+        })
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Creates an SQL function of `narg` arguments (-1: any number); `None` removes it.
+    ///
+    /// A `deterministic` function lets SQLite reuse its results and use it in indexes.
+    #[pyo3(
+        signature = (*arguments, **keywords),
+        text_signature = "($self, name, narg, func, *, deterministic=False)"
+    )]
+    fn create_function<'py>(
+        slf: &Bound<'py, Self>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let names = ["name", "narg", "func"];
+        warn_of_keywords(slf.py(), "create_function", &names, keywords)?;
+        hand_on!(create_function, slf, arguments, keywords)
+    }
+
+    /// Creates an aggregate from a class whose instances have `step(*args)` and `finalize()`;
+    /// `None` removes it.
+    #[pyo3(
+        signature = (*arguments, **keywords),
+        text_signature = "($self, name, n_arg, aggregate_class)"
+    )]
+    fn create_aggregate<'py>(
+        slf: &Bound<'py, Self>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let names = ["name", "n_arg", "aggregate_class"];
+        warn_of_keywords(slf.py(), "create_aggregate", &names, keywords)?;
+        hand_on!(create_aggregate, slf, arguments, keywords)
+    }
+
+    /// Creates an aggregate window function from a class whose instances have `step(*args)`,
+    /// `inverse(*args)`, `value()` and `finalize()`; `None` removes it.
+    #[pyo3(signature = (name, num_params, aggregate_class, /))]
+    fn create_window_function(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        num_params: i32,
+        aggregate_class: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        let aggregate = aggregate_class.map(PythonAggregate::new);
+        self.on_locked(py, |_, locked| {
+            locked
+                .create_window_function(&name, num_params, aggregate)
+                // The standard library's class for wrong arguments here, unlike for the others.
+                .map_err(|_| ProgrammingError::new_err("Error creating window function"))
+        })
+    }
+
+    /// Creates a collation from a function that compares two `str` and returns a negative number,
+    /// zero or a positive one; `None` removes it.
+    #[pyo3(signature = (name, callback, /))]
+    fn create_collation(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        callback: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let name = c_name(name)?;
+        if let Some(callback) = &callback
+            && !callback.bind(py).is_callable()
+        {
+            return Err(PyTypeError::new_err("parameter must be callable"));
+        }
+        let collation = callback.map(function::collation);
+        self.on_locked(py, |_, locked| {
+            locked
+                .create_collation(&name, collation)
+                .map_err(|error| from_sqlite(py, &error))
+        })
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (connection, name, narg, func, *, deterministic = false))]
+fn create_function(
+    py: Python<'_>,
+    connection: &Bound<'_, Connection>,
+    name: &str,
+    narg: i32,
+    func: Option<Py<PyAny>>,
+    deterministic: bool,
+) -> PyResult<()> {
+    let name = c_name(name)?;
+    let function = func.map(function::scalar);
+    let connection = connection.get();
+    connection.define(py, "Error creating function", move |locked| {
+        locked.create_function(&name, narg, deterministic, function)
+    })
+}
+
+#[pyfunction]
+fn create_aggregate(
+    py: Python<'_>,
+    connection: &Bound<'_, Connection>,
+    name: &str,
+    n_arg: i32,
+    aggregate_class: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let name = c_name(name)?;
+    let aggregate = aggregate_class.map(PythonAggregate::new);
+    let connection = connection.get();
+    connection.define(py, "Error creating aggregate", move |locked| {
+        locked.create_aggregate(&name, n_arg, aggregate)
+    })
+}

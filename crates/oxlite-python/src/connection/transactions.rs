@@ -1,0 +1,223 @@
+//! Transactions of a connection: who begins them, and how they end.
+//!
+//! `autocommit` decides who: the application by SQL (`True`), the connection always (`False`, as PEP
+//! 249 has it), or, before data modifications, as `isolation_level` says
+//! (`LEGACY_TRANSACTION_CONTROL`). The standard library has it since Python 3.12
+//! (<https://docs.python.org/3/library/sqlite3.html#transaction-control>).
+
+use oxlite_core::{IsolationLevel, TransactionControl};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+
+use super::{Connection, lock};
+use crate::error::from_core;
+use crate::gil::detached;
+
+/// The module constant that stands for the control by `isolation_level`.
+pub(crate) const LEGACY_TRANSACTION_CONTROL: i32 = -1;
+
+/// The `autocommit` argument and attribute.
+#[derive(Clone, Copy)]
+pub(super) struct Autocommit(pub(super) TransactionControl);
+
+impl Autocommit {
+    /// What one gets by saying nothing.
+    pub(super) const LEGACY: Self = Self(TransactionControl::Legacy);
+}
+
+impl<'py> FromPyObject<'_, 'py> for Autocommit {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(boolean) = object.cast::<PyBool>() {
+            return Ok(Self(match boolean.is_true() {
+                true => TransactionControl::Autocommit,
+                false => TransactionControl::AlwaysOpen,
+            }));
+        }
+        if object.is_instance_of::<PyInt>() && object.eq(LEGACY_TRANSACTION_CONTROL)? {
+            return Ok(Self::LEGACY);
+        }
+        Err(PyValueError::new_err(
+            "autocommit must be True, False, or sqlite3.LEGACY_TRANSACTION_CONTROL",
+        ))
+    }
+}
+
+/// The `isolation_level` argument and attribute.
+#[derive(Clone, Copy)]
+pub(super) struct ImplicitLevel(pub(super) Option<IsolationLevel>);
+
+impl ImplicitLevel {
+    /// What one gets by saying nothing.
+    pub(super) const DEFAULT: Self = Self(Some(IsolationLevel::Default));
+}
+
+impl<'py> FromPyObject<'_, 'py> for ImplicitLevel {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_none() {
+            return Ok(Self(None));
+        }
+        let name = object
+            .cast::<PyString>()
+            .map_err(|_| PyTypeError::new_err("isolation_level must be str or None"))?;
+        IsolationLevel::named(name.to_str()?)
+            .map(|level| Self(Some(level)))
+            .map_err(|error| from_core(object.py(), error))
+    }
+}
+
+impl Connection {
+    pub(super) fn transaction_control(&self) -> TransactionControl {
+        self.attributes.lock().transaction_control
+    }
+
+    /// How a data modification begins a transaction, if it does.
+    #[inline]
+    pub(crate) fn implicit_begin(&self) -> Option<IsolationLevel> {
+        let attributes = self.attributes.lock();
+        match attributes.transaction_control {
+            TransactionControl::Legacy => attributes.isolation_level,
+            TransactionControl::Autocommit | TransactionControl::AlwaysOpen => None,
+        }
+    }
+
+    /// Whether a script is preceded by a commit.
+    pub(crate) fn commits_before_scripts(&self) -> bool {
+        self.transaction_control() == TransactionControl::Legacy
+    }
+
+    /// Ends the transaction with `statement`, in the way of the connection's transaction control.
+    fn end_transaction(&self, py: Python<'_>, statement: &'static str) -> PyResult<()> {
+        let control = self.transaction_control();
+        self.on_locked(py, |core, locked| {
+            let statements: &[&str] = match control {
+                TransactionControl::Legacy if locked.is_autocommit() => &[],
+                TransactionControl::Legacy => &[statement],
+                TransactionControl::Autocommit => &[],
+                TransactionControl::AlwaysOpen => &[statement, TransactionControl::BEGIN],
+            };
+            if statements.is_empty() {
+                return Ok(());
+            }
+            detached(py, locked, |locked| {
+                statements.iter().try_for_each(|sql| core.run(locked, sql))
+            })
+            .map_err(|error| from_core(py, error))
+        })
+    }
+
+    /// Runs `statement` if whether a transaction is open is as given.
+    fn run_if(
+        &self,
+        py: Python<'_>,
+        in_transaction: bool,
+        statement: &'static str,
+    ) -> PyResult<()> {
+        self.on_locked(py, |core, locked| {
+            if locked.is_autocommit() == in_transaction {
+                return Ok(());
+            }
+            detached(py, locked, |locked| core.run(locked, statement))
+                .map_err(|error| from_core(py, error))
+        })
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Commits the open transaction; nothing if none is open, or if `autocommit` is `True`. If it is
+    /// `False`, the next one begins.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.end_transaction(py, "COMMIT")
+    }
+
+    /// Rolls the open transaction back; nothing if none is open, or if `autocommit` is `True`. If it
+    /// is `False`, the next one begins.
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.end_transaction(py, "ROLLBACK")
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().check_open(slf.py())?;
+        Ok(slf.clone())
+    }
+
+    /// Commits if the block ended well, rolls back if it raised; nothing if `autocommit` is `True`.
+    /// The connection stays open.
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        exception_type: &Bound<'_, PyAny>,
+        _exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        if slf.get().transaction_control() == TransactionControl::Autocommit {
+            return Ok(false);
+        }
+        if !exception_type.is_none() {
+            slf.call_method0("rollback")?;
+            return Ok(false);
+        }
+        if let Err(error) = slf.call_method0("commit") {
+            // A commit that failed leaves the transaction open, and with it the lock.
+            slf.call_method0("rollback")?;
+            return Err(error);
+        }
+        Ok(false)
+    }
+
+    /// Who begins and ends transactions: `True` (the application, by SQL), `False` (one is always
+    /// open) or `LEGACY_TRANSACTION_CONTROL` (data modifications begin one, as `isolation_level`
+    /// says). Setting `True` commits an open transaction, `False` begins one.
+    #[getter]
+    fn autocommit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.check_open(py)?;
+        Ok(match self.transaction_control() {
+            TransactionControl::Legacy => PyInt::new(py, LEGACY_TRANSACTION_CONTROL).into_any(),
+            TransactionControl::Autocommit => PyBool::new(py, true).to_owned().into_any(),
+            TransactionControl::AlwaysOpen => PyBool::new(py, false).to_owned().into_any(),
+        })
+    }
+
+    #[setter]
+    fn set_autocommit(&self, py: Python<'_>, autocommit: Autocommit) -> PyResult<()> {
+        match autocommit.0 {
+            TransactionControl::Legacy => self.check_open(py)?,
+            TransactionControl::Autocommit => self.run_if(py, true, "COMMIT")?,
+            TransactionControl::AlwaysOpen => self.run_if(py, false, TransactionControl::BEGIN)?,
+        }
+        self.attributes.lock().transaction_control = autocommit.0;
+        Ok(())
+    }
+
+    /// How an implicit transaction begins: `""`, `"DEFERRED"`, `"IMMEDIATE"`, `"EXCLUSIVE"`, or
+    /// `None` for no implicit transactions.
+    #[getter]
+    fn isolation_level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        drop(lock(py, &*self.core()?)?);
+        let level = self.attributes.lock().isolation_level;
+        Ok(level.map(IsolationLevel::name))
+    }
+
+    #[setter]
+    fn set_isolation_level(&self, py: Python<'_>, level: ImplicitLevel) -> PyResult<()> {
+        let ImplicitLevel(level) = level;
+        if level.is_none() {
+            // As in the standard library: going over to autocommit commits what is open.
+            self.run_if(py, true, "COMMIT")?;
+        }
+        self.attributes.lock().isolation_level = level;
+        Ok(())
+    }
+
+    /// Whether a transaction is open.
+    #[getter]
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        let core = self.core()?;
+        let locked = lock(py, &core)?;
+        Ok(!locked.is_autocommit())
+    }
+}

@@ -1,0 +1,109 @@
+//! Signatures that Python 3.13 and 3.14 deprecate in part: some parameters are to become positional-
+//! or keyword-only in 3.15. There the same calls warn with the same words; nothing is refused.
+//!
+//! Whether an argument came by position or by name is not seen behind a full signature. So such a
+//! method takes everything, warns, and hands on to a function that has the full signature.
+
+use std::ffi::CString;
+
+use pyo3::exceptions::PyDeprecationWarning;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::version;
+
+/// Calls a `#[pyfunction]` with a method's object and all its arguments.
+macro_rules! hand_on {
+    ($function:ident, $object:expr, $arguments:expr, $keywords:expr) => {{
+        static FUNCTION: ::pyo3::sync::PyOnceLock<::pyo3::Py<::pyo3::PyAny>> =
+            ::pyo3::sync::PyOnceLock::new();
+        let object = $object;
+        let py = object.py();
+        let function = FUNCTION.get_or_try_init(py, || {
+            ::pyo3::wrap_pyfunction!($function, py).map(|function| function.into_any().unbind())
+        })?;
+        let arguments = $crate::signature::with_object(object, $arguments)?;
+        function.bind(py).call(arguments, $keywords)
+    }};
+}
+
+pub(crate) use hand_on;
+
+/// The positional arguments with a method's object in front.
+pub(crate) fn with_object<'py, T>(
+    object: &Bound<'py, T>,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let mut all = vec![object.clone().into_any()];
+    all.extend(arguments.iter());
+    PyTuple::new(object.py(), all)
+}
+
+/// Warns if one of a method's `parameters`, which are to become positional-only, came by name.
+pub(crate) fn warn_of_keywords(
+    py: Python<'_>,
+    method: &str,
+    parameters: &[&str],
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let Some(keywords) = keywords else {
+        return Ok(());
+    };
+    let mut came_by_name = false;
+    for parameter in parameters {
+        came_by_name |= keywords.contains(parameter)?;
+    }
+    if !came_by_name {
+        return Ok(());
+    }
+    let plural = if parameters.len() > 1 { "s" } else { "" };
+    let names = enumerated(parameters);
+    warn(
+        py,
+        format!(
+            "Passing keyword argument{plural} {names} to _sqlite3.Connection.{method}() is \
+             deprecated. Parameter{plural} {names} will become positional-only in Python 3.15."
+        ),
+    )
+}
+
+/// Warns if more than the database came by position.
+pub(crate) fn warn_of_positions(py: Python<'_>, callable: &str, positions: usize) -> PyResult<()> {
+    const PARAMETERS: [&str; 7] = [
+        "timeout",
+        "detect_types",
+        "isolation_level",
+        "check_same_thread",
+        "factory",
+        "cached_statements",
+        "uri",
+    ];
+    if positions <= 1 {
+        return Ok(());
+    }
+    let names = enumerated(&PARAMETERS);
+    warn(
+        py,
+        format!(
+            "Passing more than 1 positional argument to {callable}() is deprecated. Parameters \
+             {names} will become keyword-only parameters in Python 3.15."
+        ),
+    )
+}
+
+/// Names in quotes, the last after an "and".
+fn enumerated(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+    match quoted.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        quoted => quoted.concat(),
+    }
+}
+
+fn warn(py: Python<'_>, text: String) -> PyResult<()> {
+    if !version::deprecates_parts_of_signatures(py) {
+        return Ok(());
+    }
+    let category = PyType::new::<PyDeprecationWarning>(py);
+    PyErr::warn(py, &category, &CString::new(text)?, 1)
+}
