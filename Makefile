@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters bench lint fmt clean
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench lint fmt clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -46,7 +46,10 @@ test-python: build
 	$(BIN)/python -m pytest
 
 test-interpreters: build
-	@scripts/test_interpreters.sh
+	@scripts/test_interpreters.sh driver cpython
+
+test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Python here
+	@scripts/test_interpreters.sh cpython
 
 lint: build ## Check formatting, lints and types
 	cargo fmt --check

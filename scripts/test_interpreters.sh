@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Runs the driver's tests on every supported Python on this machine other than that of .venv.
+# Runs the driver's tests on every supported Python on this machine other than that of .venv, and then
+# CPython's own tests of sqlite3 on Oxlite, on all of them.
+#
+#   scripts/test_interpreters.sh [driver] [cpython]      only these; without a word, both
 #
 # Interpreters are taken from PATH and from pyenv's folder; a shim that does not run is passed over.
 # Which ones were found, and which were not, is printed.
 set -eu
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
 cd "$(dirname "$0")/.."
+wanted=${*:-driver cpython}
+interpreters=.venv/bin/python
 done_already=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 tested=$done_already
 missing=
@@ -32,10 +37,23 @@ for version in 3.11 3.12 3.13; do
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
         scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release
-    "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py
+    case $wanted in
+        *driver*) "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py ;;
+    esac
+    case $wanted in
+        *cpython*) "$venv/bin/python" -m pytest -q tests/upstream/cpython ;;
+    esac
+    interpreters="$interpreters $venv/bin/python"
     tested="$tested $version"
 done
-echo "Driver tested on Python: $tested"
+case $wanted in
+    *cpython*)
+        echo "== CPython's own tests"
+        # shellcheck disable=SC2086 # none of these relative paths holds a space
+        .venv/bin/python tests/upstream/cpython/run.py $interpreters
+        ;;
+esac
+echo "Tested on Python: $tested ($wanted)"
 if [ -n "$missing" ]; then
     echo "Not on this machine, so not tested:$missing"
 fi
