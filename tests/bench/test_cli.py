@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--json", "/absent/directory/r.json"), "is not a directory"),
         (("kv", "--json", "/proc/r.json"), "cannot write /proc/r.json"),
         (("driver", "--markdown", "/proc/r.md"), "cannot write /proc/r.md"),
-        (("driver", "--operations", "1"), "--operations must be at least"),
+        (("driver", "--batches", "0"), "--batches must be at least"),
         (("kw",), "kw"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_run_prints_its_report_and_writes_its_file(bench: Bench, tmp_path: Pat
 def test_a_full_disk_at_the_end_does_not_lose_the_report(bench: Bench, tmp_path: Path) -> None:
     page = tmp_path / "r.md"
     ended = bench(
-        "driver", "--operations", "200", "--repeats", "1", "--json", "/dev/full",
+        "driver", "--operation", "get", "--scale", "0.01", "--repeats", "1", "--json", "/dev/full",
         "--markdown", page, "--directory", tmp_path,
     )  # fmt: skip
     assert ended.returncode == 1

@@ -61,6 +61,17 @@ def test_an_axis_the_workload_does_not_have_is_refused() -> None:
         cells.expand(AXES_OF_KV, {"pools": "shared"})
 
 
+def test_an_interpreter_must_be_one_of_the_run() -> None:
+    axes = {**AXES_OF_KV, "interpreter": ("python3.12",)}
+    found = cells.expand(axes, {"driver": "stdlib", "busy": "none"})
+    assert {scenario.interpreter for scenario in found} == {"python3.12"}
+    assert all(scenario.label.endswith("none python3.12") for scenario in found)
+    with pytest.raises(UsageError, match=r"unknown interpreter 'python3\.13'"):
+        cells.expand(axes, {"interpreter": "python3.13"})
+    with pytest.raises(UsageError, match="no axis 'interpreter'"):
+        cells.expand(AXES_OF_KV, {"interpreter": "python3.12"})
+
+
 def test_an_unknown_driver_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'stdlib'"):
         cells.expand(AXES_OF_KV, {"driver": "stdlip"})

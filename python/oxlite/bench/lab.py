@@ -95,7 +95,8 @@ def perform(request: Request, listener: Listener) -> Result:
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
     plan = _plan(request)
-    chosen = _choose(workload, request)
+    axes = workload.axes_of(parameters)
+    chosen = _choose(workload, axes, request)
     possible = [cell.scenario for cell in chosen.cells if cell.reason is None]
     parent = request.directory or Path(tempfile.gettempdir())
     with interrupts.handled(), ExitStack() as stack:
@@ -119,7 +120,7 @@ def perform(request: Request, listener: Listener) -> Result:
             parameters=asdict(parameters),
             plan=plan,
             repeats=repeats,
-            baselines=_baselines(workload),
+            baselines=_baselines(workload, axes),
             rows=rows,
             impossible=[cell for cell in chosen.cells if cell.reason is not None],
             work_digest=workload.work_digest(parameters),
@@ -174,7 +175,9 @@ def _plan(request: Request) -> Plan:
     return Plan(repeats, budget_seconds, default.warm_ups)
 
 
-def _choose(workload: Workload[Any], request: Request) -> _Chosen:
+def _choose(
+    workload: Workload[Any], axes: Mapping[str, Sequence[str]], request: Request
+) -> _Chosen:
     """The cells to measure, and those to be listed.
 
     Where the user names none, every cell that cannot exist is listed, though the
@@ -187,16 +190,16 @@ def _choose(workload: Workload[Any], request: Request) -> _Chosen:
         raise UsageError("--all and --scenario exclude each other")
     if request.scenarios:
         filters = [parse_filter(text) for text in request.scenarios]
-        asked = cells_of.cells(workload.axes, filters, ())
+        asked = cells_of.cells(axes, filters, ())
         if all(cell.reason is not None for cell in asked):
             reasons = dict.fromkeys(f"{cell.reason}" for cell in asked)
             raise UsageError(f"nothing to run: {'; '.join(reasons)}")
-        return _Chosen(cells_of.cells(workload.axes, filters, workload.baselines))
-    whole = cells_of.cells(workload.axes, ({},), workload.baselines)
+        return _Chosen(cells_of.cells(axes, filters, workload.baselines))
+    whole = cells_of.cells(axes, ({},), workload.baselines)
     if request.every:
         return _Chosen(whole)
     selection = workload.quick_selection if request.quick else workload.selection
-    selected = cells_of.cells(workload.axes, selection, workload.baselines)
+    selected = cells_of.cells(axes, selection, workload.baselines)
     others = [cell for cell in whole if cell not in selected]
     return _Chosen(
         [*selected, *(cell for cell in others if cell.reason is not None)],
@@ -204,10 +207,10 @@ def _choose(workload: Workload[Any], request: Request) -> _Chosen:
     )
 
 
-def _baselines(workload: Workload[Any]) -> list[str]:
+def _baselines(workload: Workload[Any], axes: Mapping[str, Sequence[str]]) -> list[str]:
     found: list[Scenario] = []
     for chosen in workload.baselines:
-        found += cells_of.expand(workload.axes, chosen)
+        found += cells_of.expand(axes, chosen)
     return [scenario.label for scenario in found]
 
 
@@ -215,7 +218,9 @@ def _command(request: Request, parameters: object, plan: Plan) -> str:
     """The command line that repeats a run, with every parameter spelt out."""
     words = ["oxlite", "bench", request.workload]
     for name, value in asdict(parameters).items():  # type: ignore[call-overload]
-        words += [f"--{name.removesuffix('_seconds').replace('_', '-')}", f"{value}"]
+        option = f"--{name.removesuffix('_seconds').replace('_', '-')}"
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [option, f"{one}"]
     words += ["--repeats", f"{plan.repeats}", "--time-budget", f"{plan.time_budget_seconds:g}"]
     for text in request.scenarios:
         words += ["--scenario", text]

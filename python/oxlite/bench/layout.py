@@ -1,17 +1,20 @@
 """What a workload's tables contain, said without saying how they are drawn.
 
-A workload lists tables of columns; a column turns a row of the result into
-text. The terminal draws them, and any other form of report can do the same
-from a stored result.
+A workload lists tables; a table turns the result into lines of text. Most have
+a line for each row of the result and columns that turn the row into text. The
+terminal draws them, and any other form of report can do the same from a stored
+result.
 
 Invariants: nothing here knows a terminal; a figure that is not known is a dash;
 a percentile that was withheld for want of samples is a raised dot.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from oxlite.bench.harness.model import Metric, Result, Row
+from oxlite.bench.harness.statistics import Summary
 
 DASH = "\N{EN DASH}"
 ABSENT = DASH
@@ -29,11 +32,57 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of a table: its name, its cells, and the row of the result, if it is of one."""
+
+    name: str
+    cells: Sequence[str]
+    row: Row | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A table with everything in it as text.
+
+    Attributes:
+        title: stands above it.
+        heading: of the names of the lines.
+        headings: of the cells.
+        lines: from the top.
+        remarks: sentences that stand below it.
+    """
+
+    title: str
+    heading: str
+    headings: Sequence[str]
+    lines: Sequence[Line]
+    remarks: Sequence[str] = ()
+
+
+class Drawable(Protocol):
+    """Whatever makes tables of a result."""
+
+    def drawings(self, result: Result) -> Sequence[Drawing]:
+        """The tables, in order."""
+        ...
+
+
+@dataclass(frozen=True)
 class Table:
-    """A titled table; its first column, the row's name, goes without saying."""
+    """A titled table with a line for each row of the result."""
 
     title: str
     columns: tuple[Column, ...]
+
+    def drawings(self, result: Result) -> Sequence[Drawing]:
+        """See :class:`Drawable`."""
+        called = names(result)
+        lines = [
+            Line(called[row.label], [column.text(result, row) for column in self.columns], row)
+            for row in result.rows
+        ]
+        headings = [column.heading for column in self.columns]
+        return [Drawing(self.title, "scenario", headings, lines)]
 
 
 def names(result: Result) -> dict[str, str]:
@@ -67,6 +116,12 @@ def number(value: float) -> str:
     return f"{value:.3f}"
 
 
+def spread_of(summary: Summary) -> str:
+    """The median with the smallest and the largest: ``2.06 (1.82-2.16)``."""
+    low, high = number(summary.minimum), number(summary.maximum)
+    return f"{number(summary.median)} ({low}{DASH}{high})"
+
+
 def median(heading: str, metric: Metric) -> Column:
     """The median over the repeats."""
 
@@ -82,11 +137,7 @@ def spread(heading: str, metric: Metric) -> Column:
 
     def text(_: Result, row: Row) -> str:
         summary = row.summary(metric.name)
-        if summary is None:
-            return ABSENT
-        return (
-            f"{number(summary.median)} ({number(summary.minimum)}{DASH}{number(summary.maximum)})"
-        )
+        return ABSENT if summary is None else spread_of(summary)
 
     return Column(heading, text)
 
@@ -113,10 +164,7 @@ def improvement(heading: str, metric: Metric, baseline: str) -> Column:
         summary = result.improvement(row, metric, baseline)
         if summary is None:
             return ABSENT
-        if row.label == baseline:
-            return "1"
-        low, high = number(summary.minimum), number(summary.maximum)
-        return f"{number(summary.median)} ({low}{DASH}{high})"
+        return "1" if row.label == baseline else spread_of(summary)
 
     return Column(heading, text)
 

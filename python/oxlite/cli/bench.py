@@ -109,9 +109,22 @@ def kv(
 @bench.command()
 def driver(
     scenario: Scenarios = None,
+    operation: Annotated[
+        list[str] | None,
+        typer.Option(help="Only the operations whose name contains this. Repeatable."),
+    ] = None,
+    interpreter: Annotated[
+        list[str] | None,
+        typer.Option(help="Measure on this Python, which has Oxlite. Repeatable."),
+    ] = None,
     quick: Quick = False,
-    operations: Annotated[
-        int | None, typer.Option(help="Statements in a batch (default 20000, quick 5000).")
+    batches: Annotated[
+        int | None,
+        typer.Option(help="Batches in a repeat; the fastest counts (default 3, quick 1)."),
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Size of a batch in parts of the usual (default 1, quick 0.3)."),
     ] = None,
     seed: Seed = None,
     repeats: Repeats = None,
@@ -121,8 +134,14 @@ def driver(
     json: JsonFile = None,
     markdown: MarkdownFile = None,
 ) -> None:
-    """What one statement costs in one thread: the standard library, apsw and Oxlite."""
-    parameters = {"operations": operations, "seed": seed}
+    """What each thing a driver does costs, in one thread: the standard library, apsw, Oxlite."""
+    parameters = {
+        "operation": operation,
+        "interpreter": interpreter,
+        "batches": batches,
+        "scale": scale,
+        "seed": seed,
+    }
     _run(
         Request(
             "driver",

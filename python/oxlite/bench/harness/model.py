@@ -53,6 +53,8 @@ class Sample:
         latencies_ns: every latency by kind of operation; pooled into the row,
             not kept with the sample.
         detail: whatever else is worth storing, such as figures per process.
+        absent: why a metric has no value, by name, where it cannot have one.
+        failed: why a metric has no value, by name, where its work went wrong.
         environment: the environment report, when it was asked for; moved into the row.
     """
 
@@ -62,6 +64,8 @@ class Sample:
     latencies_ns: dict[str, "array[int]"] = field(default_factory=dict)
     detail: JsonObject = field(default_factory=dict)
     environment: JsonObject | None = None
+    absent: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -103,6 +107,14 @@ class Row:
         for sample in self.samples:
             total.update(sample.errors)
         return dict(total)
+
+    def absent_figures(self) -> dict[str, str]:
+        """Why metrics cannot have a value, by name."""
+        return {name: why for sample in self.samples for name, why in sample.absent.items()}
+
+    def failed_figures(self) -> dict[str, str]:
+        """Why metrics have no value in some round though they should, by name."""
+        return {name: why for sample in self.samples for name, why in sample.failed.items()}
 
     def did_its_work(self) -> bool:
         """Whether next to none of its operations failed."""
@@ -184,8 +196,8 @@ class Result:
         )
 
     def failed(self) -> bool:
-        """Whether any row failed."""
-        return any(row.failure is not None for row in self.rows)
+        """Whether any row failed, or anything that a row was to measure."""
+        return any(row.failure is not None or row.failed_figures() for row in self.rows)
 
     def noise(self, metric: str) -> dict[str, float]:
         """The relative noise of ``metric`` by row, where it has one."""

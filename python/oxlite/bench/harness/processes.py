@@ -40,14 +40,14 @@ LONGEST_SELECT_SECONDS = 3600.0  # epoll counts milliseconds in 32 bits; the loo
 class Worker:
     """One process and what it has said so far."""
 
-    def __init__(self, number: int, build: str, stderr: Path) -> None:
+    def __init__(self, number: int, build: str, stderr: Path, interpreter: str) -> None:
         self.number = number
         self.facts: Message = {}
         self._stderr_path = stderr
         self._decoder = Decoder()
         with stderr.open("wb") as stderr_file, interrupts.held():
             self.process = subprocess.Popen(
-                [sys.executable, "-P", str(BOOTSTRAP), "--build", build],
+                [interpreter, "-P", str(BOOTSTRAP), "--build", build],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr_file,
@@ -129,11 +129,21 @@ class WorkerGroup:
         """The workers, in the order in which they were started."""
         return self._workers
 
-    def start(self, task: str, arguments: Message, build: str) -> Worker:
-        """Start a worker that prepares ``task`` (``package.module:Class``) in ``build``."""
+    def start(
+        self, task: str, arguments: Message, build: str, interpreter: str | None = None
+    ) -> Worker:
+        """Start a worker.
+
+        Args:
+            task: what it prepares: ``package.module:Class``.
+            arguments: what the task is given.
+            build: the build of the extension module that it loads.
+            interpreter: the Python it runs on, unless the lab's own.
+        """
         number = len(self._workers)
+        stderr = self._directory / f"worker-{number}.stderr"
         with interrupts.held():
-            worker = Worker(number, build, self._directory / f"worker-{number}.stderr")
+            worker = Worker(number, build, stderr, interpreter or sys.executable)
             self._workers.append(worker)
         worker.send({"do": "prepare", "task": task, "arguments": arguments})
         return worker

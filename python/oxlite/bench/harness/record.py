@@ -19,7 +19,8 @@
     metrics           [{name, title, better, of_all_work}], for readers of the file
     rows              [{scenario: {axis: value}, label, failure,
                         samples: [{figures: {metric: number}, asked,
-                                   errors: {text: count}, detail}],
+                                   errors: {text: count}, detail,
+                                   absent: {metric: reason}, failed: {metric: reason}}],
                         latencies: {kind: {count, maximum_ns,
                                            percentiles_ns: {"99.9": ns or null}}},
                         summaries: {metric: {count, median, minimum, maximum, noise}},
@@ -28,8 +29,8 @@
     impossible        [{scenario, label, reason}]
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
-file back computes them anew from the samples. ``orders`` and ``left`` are absent
-from the earliest files.
+file back computes them anew from the samples. ``orders`` and ``left``, and
+``absent`` and ``failed`` of a sample, are missing from the earliest files.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read.
@@ -159,6 +160,8 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
                 "asked": sample.asked,
                 "errors": sample.errors,
                 "detail": sample.detail,
+                "absent": sample.absent,
+                "failed": sample.failed,
             }
             for sample in row.samples
         ],
@@ -190,6 +193,8 @@ def _row_from_json(data: dict[str, Any]) -> Row:
                 asked=int(sample["asked"]),
                 errors={str(text): int(count) for text, count in sample["errors"].items()},
                 detail=dict(sample["detail"]),
+                absent=dict(sample.get("absent", {})),
+                failed=dict(sample.get("failed", {})),
             )
             for sample in data["samples"]
         ],

@@ -7,11 +7,12 @@ exist or was left out, a withheld percentile) is said here, with the reason.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from oxlite.bench.harness.model import JsonObject, Result
 from oxlite.bench.harness.statistics import SAMPLES_BEYOND
-from oxlite.bench.layout import WITHHELD, names, shared
+from oxlite.bench.layout import ABSENT, WITHHELD, names, shared
 from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
@@ -34,14 +35,18 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
 
 
 def listed(values: JsonObject) -> str:
-    """``name=value, name=value``."""
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+    """``name=value, name=value``, without the empty lists."""
+    texts = {
+        name: "|".join(value) if isinstance(value, list | tuple) else value
+        for name, value in values.items()
+    }
+    return ", ".join(f"{name}={text}" for name, text in texts.items() if text != "")
 
 
 def withheld(result: Result, workload: Workload[Any]) -> list[str]:
     """What the mark of a withheld percentile means, if there is one."""
-    columns = [column for table in workload.tables for column in table.columns]
-    if not any(column.text(result, row) == WITHHELD for column in columns for row in result.rows):
+    drawings = [drawing for table in workload.tables for drawing in table.drawings(result)]
+    if not any(WITHHELD in line.cells for drawing in drawings for line in drawing.lines):
         return []
     return [
         f"{WITHHELD}  withheld: fewer than {SAMPLES_BEYOND} samples lie beyond it; "
@@ -58,9 +63,38 @@ def errors(result: Result) -> list[str]:
     ]
 
 
-def failures(result: Result) -> list[str]:
-    """The rows that failed."""
-    return [f"failed  {row.label}: {row.failure}" for row in result.rows if row.failure is not None]
+def failures(result: Result, workload: Workload[Any]) -> list[str]:
+    """The rows that failed, and the single figures of others."""
+    rows = [f"failed  {row.label}: {row.failure}" for row in result.rows if row.failure is not None]
+    return [
+        *rows,
+        *(
+            f"failed  {row.label}: {title}: {reason}"
+            for row in result.rows
+            for title, reason in _titled(row.failed_figures(), workload)
+        ),
+    ]
+
+
+def lacking(result: Result, workload: Workload[Any]) -> list[str]:
+    """The figures that cannot exist, by reason, with the rows that lack them."""
+    called = names(result)
+    rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in result.rows:
+        by_reason: defaultdict[str, list[str]] = defaultdict(list)
+        for title, reason in _titled(row.absent_figures(), workload):
+            by_reason[reason].append(title)
+        for reason, titles in by_reason.items():
+            rows[reason, "; ".join(titles)].append(called[row.label])
+    return [
+        f"{ABSENT}  {', '.join(labels)}: {reason}: {titles}"
+        for (reason, titles), labels in rows.items()
+    ]
+
+
+def _titled(reasons: Mapping[str, str], workload: Workload[Any]) -> list[tuple[str, str]]:
+    titles = {metric.name: metric.title for metric in workload.metrics}
+    return [(titles.get(name, name), reason) for name, reason in reasons.items()]
 
 
 def absences(result: Result) -> list[str]:
@@ -104,24 +138,29 @@ def environment(result: Result) -> list[str]:
     reports = [row.environment or {} for row in measured]
     # The cost of a sync is measured once in a run, by whichever row came first.
     chosen = next((report for report in reports if _syncs(report)), reports[0])
-    return [*versions, *_machine(chosen)]
+    pythons = dict.fromkeys(_python(report) for report in reports)
+    return [*versions, *_machine(chosen, ", ".join(pythons))]
 
 
 def _syncs(report: JsonObject) -> list[JsonObject]:
     return (report.get("fsync") or {}).get("series") or []
 
 
-def _machine(report: JsonObject) -> list[str]:
+def _python(report: JsonObject) -> str:
+    python = report["machine"]["python"]
+    without = "" if python["gil_enabled"] else " without the GIL"
+    return f"{python['implementation']} {python['version']}{without}"
+
+
+def _machine(report: JsonObject, pythons: str) -> list[str]:
     machine = report["machine"]
-    cpu, python, files = machine["cpu"], machine["python"], machine["file_system"]
+    cpu, files = machine["cpu"], machine["file_system"]
     system = machine["operating_system"]
     memory_gib = machine["memory_total_bytes"] / (1 << 30)
     lines = [
         f"{cpu['model']}, {cpu['usable_cores']} processors, {memory_gib:.1f} GiB, "
         f"{system['distribution']}, {system['name']} {system['kernel']}",
-        f"{python['implementation']} {python['version']}"
-        f"{'' if python['gil_enabled'] else ' without the GIL'}, "
-        f"{files['type']} ({','.join(files['options'])})",
+        f"{pythons}, {files['type']} ({','.join(files['options'])})",
     ]
     series = _syncs(report)
     if series:

@@ -7,8 +7,10 @@ Invariant: text from outside (labels, messages, names of processors) cannot end
 a cell or begin a tag.
 """
 
+from collections.abc import Sequence
+
 from oxlite.bench.harness.model import Result
-from oxlite.bench.layout import Table, names
+from oxlite.bench.layout import Drawing
 from oxlite.bench.report import facts
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
@@ -20,7 +22,8 @@ def render(result: Result) -> str:
     remarks = [
         *facts.withheld(result, workload),
         *facts.errors(result),
-        *facts.failures(result),
+        *facts.failures(result, workload),
+        *facts.lacking(result, workload),
         *facts.absences(result),
         *facts.noise(result, workload),
         *(f"Note: {note}" for note in result.notes),
@@ -28,7 +31,7 @@ def render(result: Result) -> str:
     blocks = [
         f"**{_escaped(title)}**",
         _items(settings),
-        *(_table(result, table) for table in workload.tables),
+        *(_table(drawing) for table in workload.tables for drawing in table.drawings(result)),
         _items(remarks),
         _items([*facts.environment(result), facts.stamp(result)]),
         f"```console\n$ {result.command}\n```",
@@ -36,25 +39,18 @@ def render(result: Result) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _table(result: Result, table: Table) -> str:
-    called = names(result)
-    headings = ["scenario", *(column.heading for column in table.columns)]
+def _table(drawing: Drawing) -> str:
     lines = [
-        [_escaped(heading) for heading in headings],
-        ["---", *("---:" for _ in table.columns)],
-        *(
-            [
-                _escaped(called[row.label]),
-                *(_escaped(column.text(result, row)) for column in table.columns),
-            ]
-            for row in result.rows
-        ),
+        [_escaped(heading) for heading in (drawing.heading, *drawing.headings)],
+        ["---", *("---:" for _ in drawing.headings)],
+        *([_escaped(line.name), *map(_escaped, line.cells)] for line in drawing.lines),
     ]
     drawn = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{_escaped(table.title)}\n\n{drawn}"
+    remarks = f"\n\n{_items(drawing.remarks)}" if drawing.remarks else ""
+    return f"{_escaped(drawing.title)}\n\n{drawn}{remarks}"
 
 
-def _items(lines: list[str]) -> str:
+def _items(lines: Sequence[str]) -> str:
     return "\n".join(f"- {_escaped(line)}" for line in lines)
 
 

@@ -3,6 +3,7 @@
 Readable in 120 columns; everything that is not here is in the JSON file.
 """
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from rich import box
@@ -10,8 +11,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from oxlite.bench.harness.model import Result
-from oxlite.bench.layout import Table, names
+from oxlite.bench.harness.model import Result, Row
+from oxlite.bench.layout import Drawing
 from oxlite.bench.report import facts
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
@@ -36,11 +37,14 @@ def show(result: Result, console: Console) -> None:
     _say(console, [f"\n{title}"], "bold")
     _say(console, settings)
     for table in workload.tables:
-        console.print()
-        console.print(_table(result, table))
+        for drawing in table.drawings(result):
+            console.print()
+            console.print(_table(result, drawing))
+            _say(console, drawing.remarks, "bold")
     _say(console, facts.withheld(result, workload))
     _say(console, facts.errors(result), "yellow")
-    _say(console, facts.failures(result), "red")
+    _say(console, facts.failures(result, workload), "red")
+    _say(console, facts.lacking(result, workload))
     _say(console, facts.absences(result))
     _say(console, [f"\n{line}" for line in facts.noise(result, workload)])
     _say(console, [f"Note: {note}" for note in result.notes], "yellow")
@@ -51,27 +55,29 @@ def show(result: Result, console: Console) -> None:
     _say(console, [f"\n{facts.stamp(result)}", f"repeat with: {result.command}"])
 
 
-def _say(console: Console, lines: list[str], style: str = "") -> None:
+def _say(console: Console, lines: Sequence[str], style: str = "") -> None:
     for line in lines:
         console.print(Text(line, style=style), soft_wrap=True, highlight=False)
 
 
-def _table(result: Result, table: Table) -> RichTable:
+def _table(result: Result, drawing: Drawing) -> RichTable:
     drawn = RichTable(
-        title=table.title,
+        title=drawing.title,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column("scenario", overflow="fold")
-    for column in table.columns:
-        drawn.add_column(column.heading, justify="right", no_wrap=True)
-    called = names(result)
-    for row in result.rows:
-        style = "red" if row.failure else ("dim" if row.label in result.baselines else "")
-        drawn.add_row(
-            called[row.label], *(column.text(result, row) for column in table.columns), style=style
-        )
+    drawn.add_column(drawing.heading, overflow="fold")
+    for heading in drawing.headings:
+        drawn.add_column(heading, justify="right", no_wrap=True)
+    for line in drawing.lines:
+        drawn.add_row(Text(line.name), *line.cells, style=_style(result, line.row))
     return drawn
+
+
+def _style(result: Result, row: Row | None) -> str:
+    if row is None:
+        return ""
+    return "red" if row.failure else ("dim" if row.label in result.baselines else "")

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oxlite.bench.drivers.catalogue import DRIVERS
-from oxlite.bench.errors import UsageError
-from oxlite.bench.scenarios import builds
+from oxlite.bench.errors import UsageError, unknown
+from oxlite.bench.scenarios import interpreters
 from oxlite.bench.scenarios.scenario import Scenario
 
 
@@ -35,11 +35,8 @@ class Cell:
 
 def cell(scenario: Scenario) -> Cell:
     """The cell of ``scenario``: the first reason against it, if there is one."""
-    driver = DRIVERS.get(scenario.driver)
-    reason = driver.refusal(scenario) or driver.missing()
-    if reason is None and scenario.build is not None:
-        reason = builds.missing(scenario.build)
-    return Cell(scenario, reason)
+    reason = DRIVERS.get(scenario.driver).refusal(scenario)
+    return Cell(scenario, reason or interpreters.missing(scenario))
 
 
 def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list[Scenario]:
@@ -57,6 +54,8 @@ def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list
             )
         if axis == "driver":
             DRIVERS.get(value)
+        if axis == "interpreter" and value not in axes[axis]:
+            raise unknown("interpreter", value, axes[axis])
     ranges = [(chosen[axis],) if axis in chosen else tuple(axes[axis]) for axis in axes]
     scenarios = []
     for values in itertools.product(*ranges):

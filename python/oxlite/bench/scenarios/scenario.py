@@ -1,6 +1,7 @@
 """A scenario: one value on each axis that a workload uses.
 
-Invariants: a value is always one of :data:`AXES`; ``None`` means that the
+Invariants: a value is always one of :data:`AXES`, but for the axes that are
+open (a driver must be registered, an interpreter be there); ``None`` means that the
 workload does not use that axis. The label names every used axis and so is
 unique within a workload; a build is named, with the driver (``oxlite-seed``),
 only where it is not the driver's default one.
@@ -28,6 +29,9 @@ The axes:
     whether the GIL is ``held`` or ``released`` while waiting for a lock.
 ``pools``
     ``shared`` (one pool) or ``isolated`` (N readers and one writer).
+``interpreter``
+    the Python that workers run on, as the user named it: see
+    :mod:`oxlite.bench.scenarios.interpreters`.
 """
 
 from collections.abc import Container, Mapping
@@ -44,7 +48,10 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "gil": ("held", "released"),
     "pools": ("shared", "isolated"),
 }
-"""The values of every axis but ``driver``, whose values are the registered drivers."""
+"""The values of every axis that is not open."""
+
+OPEN_AXES = ("driver", "interpreter")
+"""The axes whose values are known elsewhere: the registered drivers, the named interpreters."""
 
 UNNAMED_BUILDS = ("own", "tuned")
 
@@ -61,11 +68,12 @@ class Scenario:
     transaction: str | None = None
     gil: str | None = None
     pools: str | None = None
+    interpreter: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are not of the axis."""
         for axis, value in self.used().items():
-            if axis != "driver" and value not in AXES[axis]:
+            if axis not in OPEN_AXES and value not in AXES[axis]:
                 raise unknown(f"value of the axis {axis}", value, AXES[axis])
 
     def used(self) -> dict[str, str]:
@@ -90,7 +98,7 @@ class Scenario:
 def parse_filter(text: str) -> dict[str, str]:
     """Read ``axis=value,axis=value`` as the user writes it after ``--scenario``.
 
-    Values of ``driver`` are checked where the drivers are known.
+    Values of the open axes are checked where they are known.
 
     Raises:
         UsageError: no such axis or value, an axis given twice, or not of this form.
@@ -103,8 +111,8 @@ def parse_filter(text: str) -> dict[str, str]:
                 f"a scenario is written axis=value,axis=value (driver=oxlite,journal=wal), "
                 f"not {text!r}"
             )
-        if axis != "driver" and axis not in AXES:
-            raise unknown("axis", axis, ["driver", *AXES])
+        if axis not in OPEN_AXES and axis not in AXES:
+            raise unknown("axis", axis, [*OPEN_AXES, *AXES])
         if axis in chosen:
             raise UsageError(f"the axis {axis!r} is given twice in {text!r}")
         if axis in AXES and value not in AXES[axis]:

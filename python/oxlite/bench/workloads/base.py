@@ -15,7 +15,7 @@ from oxlite.bench.errors import UsageError
 from oxlite.bench.harness.model import Metric, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
-from oxlite.bench.layout import Table
+from oxlite.bench.layout import Drawable
 from oxlite.bench.scenarios.scenario import Scenario
 
 Parameters = TypeVar("Parameters")
@@ -47,7 +47,7 @@ class Workload(ABC, Generic[Parameters]):
     selection: ClassVar[Sequence[Filter]]
     quick_selection: ClassVar[Sequence[Filter]]
     metrics: ClassVar[Sequence[Metric]]
-    tables: ClassVar[Sequence[Table]]
+    tables: ClassVar[Sequence[Drawable]]
 
     def parameters(self, given: Mapping[str, object], *, quick: bool) -> Parameters:
         """The parameters of a run: what was ``given``, else the (quick) defaults.
@@ -61,6 +61,10 @@ class Workload(ABC, Generic[Parameters]):
                 raise UsageError(f"{self.name} has no parameter {name!r}")
         made: Parameters = self.parameters_type(**{**(self.quick if quick else {}), **given})
         return made
+
+    def axes_of(self, parameters: Parameters) -> Mapping[str, Sequence[str]]:
+        """The axes of a run: ``axes``, and such as the parameters bring with them."""
+        return self.axes
 
     @abstractmethod
     def work_digest(self, parameters: Parameters) -> str:

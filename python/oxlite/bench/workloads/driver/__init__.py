@@ -1,5 +1,10 @@
-"""``driver``: what one statement costs in one thread of one process, per driver.
+"""``driver``: what each thing a driver does costs, in one thread of one process.
 
-``worker`` measures, ``workload`` takes turns among the drivers and says what a
+``operation`` says what an operation is, ``catalogue`` lists them all, and the
+modules named after what is done (``reading``, ``writing``, …) declare them.
+``peers`` is where drivers differ, ``database`` the file that is read, ``worker``
+times, ``workload`` takes turns among the drivers, and ``table`` says what a
 report shows.
+
+To add an operation: declare it in the module of its kind.
 """

@@ -1,62 +1,40 @@
-"""The ``driver`` workload: microseconds per statement, per driver, in one thread.
+"""The ``driver`` workload: what each thing a driver does costs, in one thread.
 
 One worker process per driver lives through the whole run and has its own copy
 of the database; they take turns, so that one alone is at work at any time and
 every round compares drivers in the same moments. The file is in WAL mode with
 the ``tuned`` pragmas, as in an application.
+
+The axis ``interpreter`` is there if the run names interpreters: each is the
+executable of workers, which need Oxlite installed there.
 """
 
 import hashlib
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import ClassVar
 
+from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Metric, Sample
 from oxlite.bench.harness.processes import Worker, WorkerGroup
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.layout import Table, improvement, number, spread
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
-from oxlite.bench.workloads.driver import worker
-from oxlite.bench.workloads.driver.worker import DriverParameters
+from oxlite.bench.workloads.driver.catalogue import OPERATIONS
+from oxlite.bench.workloads.driver.database import create_database
+from oxlite.bench.workloads.driver.parameters import DriverParameters
+from oxlite.bench.workloads.driver.table import OperationTable
 
 TASK = "oxlite.bench.workloads.driver.worker:DriverTask"
 HUNG_BASE_SECONDS = 60.0
-HUNG_SECONDS_PER_OPERATION = 0.01
+HUNG_SECONDS_PER_BATCH = 60.0
 
-METRICS = (
-    Metric("get_by_text_key_us", "get, text key", "lower"),
-    Metric("get_by_integer_key_us", "get, integer key", "lower"),
-    Metric("get_in_transaction_us", "get in transaction", "lower"),
-    Metric("fetch_100_rows_us", "fetch 100 rows", "lower"),
-    Metric("insert_us", "insert", "lower"),
-    Metric("executemany_us_per_row", "executemany, a row", "lower"),
-)
+METRICS = tuple(Metric(operation.metric, operation.name, "lower") for operation in OPERATIONS)
 
 SETTINGS = {"journal": "wal", "pragmas": "tuned"}
-STDLIB = SETTINGS | {"driver": "stdlib"}
-APSW = SETTINGS | {"driver": "apsw"}
-
-
-def create_database(path: Path, journal: str) -> None:
-    """Make the database that every driver reads; no connection is left open."""
-    numbers = range(worker.ROWS)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute("BEGIN")
-        for statement in worker.SCHEMA:
-            connection.execute(statement)
-        for table, key in (("by_text", worker.text_key), ("by_integer", int)):
-            connection.executemany(
-                f"INSERT INTO {table} VALUES(?,?)",
-                ((key(n), worker.text_value(n)) for n in numbers),
-            )
-        connection.execute("COMMIT")
+PEERS = ("stdlib", "apsw")
 
 
 class DriverSession:
@@ -67,20 +45,34 @@ class DriverSession:
         self._scratch = scratch
         self._stack = stack
         self._workers: dict[Scenario, tuple[WorkerGroup, Worker]] = {}
+        self._digests: dict[str, tuple[str, str]] = {}
 
     def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
         """See :class:`~oxlite.bench.harness.run.Session`."""
         group, one = self._workers.get(scenario) or self._start(scenario)
-        group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_OPERATION * self._parameters.operations)
+        batches = self._parameters.batches * max(1.0, self._parameters.scale)
+        group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_BATCH * batches)
         [(facts, _)] = group.collect()
-        sample = Sample(facts["figures"], detail={"versions": one.facts["versions"]})
+        sample = self.sample(scenario, facts)
+        sample.detail = {"versions": one.facts["versions"]}
         if with_environment:
             first = scenario == next(iter(self._workers))
             sample.environment = group.environment(one, scenario.driver, fsync=first)
         return sample
 
+    def sample(self, scenario: Scenario, facts: Message) -> Sample:
+        """What was measured, without what differs from what the others did."""
+        figures, failed = dict(facts["figures"]), dict(facts["failed"])
+        for metric, digest in facts["digests"].items():
+            label, agreed = self._digests.setdefault(metric, (scenario.label, digest))
+            if digest != agreed:
+                figures.pop(metric, None)
+                failed[metric] = f"its result is not that of {label}"
+        return Sample(figures, absent=facts["absent"], failed=failed)
+
     def _start(self, scenario: Scenario) -> tuple[WorkerGroup, Worker]:
-        directory = self._scratch.fresh(scenario.label)
+        # A label may hold the path of an interpreter.
+        directory = self._scratch.fresh(f"{len(self._workers)} {scenario.driver}")
         template = directory / "template.db"
         create_database(template, scenario.journal or "rollback")
         database = directory / "driver.db"
@@ -95,6 +87,7 @@ class DriverSession:
                 "path": str(database),
             },
             scenario.build or "own",
+            scenario.interpreter,
         )
         group.wait_ready()
         self._workers[scenario] = group, one
@@ -105,38 +98,33 @@ class DriverWorkload(Workload[DriverParameters]):
     """See the module."""
 
     name = "driver"
-    title = "what one statement costs, in one thread"
+    title = "what each thing a driver does costs, in one thread"
     parameters_type = DriverParameters
-    quick: ClassVar = {"operations": 5_000}
+    quick: ClassVar = {"batches": 1, "scale": 0.3}
     axes: ClassVar = {
-        "driver": ("stdlib", "apsw", "oxlite"),
+        "driver": (*PEERS, "oxlite"),
         "journal": ("wal",),
         "pragmas": ("tuned",),
     }
-    baselines: ClassVar[Sequence[Filter]] = (STDLIB, APSW)
+    baselines: ClassVar[Sequence[Filter]] = tuple(SETTINGS | {"driver": peer} for peer in PEERS)
     selection: ClassVar[Sequence[Filter]] = ({},)
     quick_selection: ClassVar[Sequence[Filter]] = ({},)
     metrics: ClassVar = METRICS
-    tables: ClassVar = (
-        Table(
-            "Microseconds per operation: median (fastest-slowest repeat)",
-            tuple(spread(metric.title, metric) for metric in METRICS),
-        ),
-        *(
-            Table(
-                f"Times faster than {driver['driver']}: median (spread of paired repeats)",
-                tuple(
-                    improvement(metric.title, metric, Scenario(**driver).label)
-                    for metric in METRICS
-                ),
-            )
-            for driver in (STDLIB, APSW)
-        ),
-    )
+    tables: ClassVar = (OperationTable(METRICS, PEERS),)
+
+    def axes_of(self, parameters: DriverParameters) -> Mapping[str, Sequence[str]]:
+        """See the base class."""
+        if not parameters.interpreter:
+            return self.axes
+        return {**self.axes, "interpreter": parameters.interpreter}
 
     def work_digest(self, parameters: DriverParameters) -> str:
         """See the base class."""
-        return hashlib.sha256(repr(worker.keys(parameters)).encode()).hexdigest()
+        work = [
+            (operation.name, operation.scaled(parameters.scale))
+            for operation in parameters.operations()
+        ]
+        return hashlib.sha256(repr((parameters.seed, work)).encode()).hexdigest()
 
     @contextmanager
     def session(
@@ -148,4 +136,6 @@ class DriverWorkload(Workload[DriverParameters]):
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""
-        return f"get {number(sample.figures['get_by_text_key_us'])} us"
+        counts = {"absent": len(sample.absent), "failed": len(sample.failed)}
+        rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
+        return f"{len(sample.figures)} operations{rest}"
