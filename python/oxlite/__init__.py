@@ -13,6 +13,7 @@ from typing import Literal
 
 from oxlite import sqlite3
 from oxlite._native import (
+    Session,
     StatementTimeout,
     __version__,
     profiles,
@@ -23,6 +24,7 @@ from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [
     "Connection",
+    "Session",
     "StatementTimeout",
     "__version__",
     "connect",

@@ -5,6 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import (
     Any,
+    ClassVar,
     Literal,
     NoReturn,
     Protocol,
@@ -19,6 +20,7 @@ from typing import (
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
+    "ABSENT",
     "LEGACY_TRANSACTION_CONTROL",
     "PARSE_COLNAMES",
     "PARSE_DECLTYPES",
@@ -211,7 +213,10 @@ __all__ = [
     "SQLITE_UPDATE",
     "SQLITE_WARNING",
     "SQLITE_WARNING_AUTOINDEX",
+    "Absent",
     "Blob",
+    "Change",
+    "Conflict",
     "Connection",
     "Cursor",
     "DataError",
@@ -225,6 +230,7 @@ __all__ = [
     "PrepareProtocol",
     "ProgrammingError",
     "Row",
+    "Session",
     "Statement",
     "StatementTimeout",
     "Warning",
@@ -232,11 +238,14 @@ __all__ = [
     "adapt",
     "adapters",
     "complete_statement",
+    "concat_changesets",
     "connect",
     "converters",
     "enable_callback_tracebacks",
     "enable_shared_cache",
+    "invert_changeset",
     "profiles",
+    "read_changeset",
     "register_adapter",
     "register_converter",
     "sqlite_source_id",
@@ -248,6 +257,7 @@ __version__: str
 sqlite_version: str
 sqlite_source_id: str
 
+ABSENT: Absent
 LEGACY_TRANSACTION_CONTROL: Literal[-1]
 PARSE_COLNAMES: int
 PARSE_DECLTYPES: int
@@ -455,12 +465,28 @@ _Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | _NamedParameters
 
 _Adapter: TypeAlias = Callable[[Any], object]
 _AutocommitMode: TypeAlias = bool | Literal[-1]
+_ConflictAction: TypeAlias = Literal["omit", "replace", "abort"] | int
 _PathOrName: TypeAlias = str | PathLike[str]
+_PreupdateHook: TypeAlias = Callable[
+    [
+        int,
+        str,
+        str,
+        int | None,
+        int | None,
+        tuple[Any, ...] | None,
+        tuple[Any, ...] | None,
+    ],
+    object,
+]
 
 def adapt(obj: Any, proto: Any = None, alt: Any = ..., /) -> Any: ...
 def complete_statement(statement: str) -> bool: ...
+def concat_changesets(first: Buffer, second: Buffer, /) -> bytes: ...
 def enable_callback_tracebacks(enable: object, /) -> None: ...
 def enable_shared_cache(do_enable: bool) -> None: ...
+def invert_changeset(changeset: Buffer, /) -> bytes: ...
+def read_changeset(changeset: Buffer, /) -> Iterator[Change]: ...
 def register_adapter(type: type[Any], adapter: _Adapter, /) -> None: ...
 def register_converter(typename: str, converter: Callable[[bytes], Any], /) -> None: ...
 def profiles() -> dict[str, dict[str, int | str]]: ...
@@ -536,6 +562,13 @@ class Connection:
     def timeout(self) -> float: ...
     @property
     def total_changes(self) -> int: ...
+    def apply_changeset(
+        self,
+        changeset: Buffer,
+        *,
+        filter: Callable[[str], object] | None = None,
+        on_conflict: Callable[[Conflict], _ConflictAction] | _ConflictAction | None = None,
+    ) -> None: ...
     def backup(
         self,
         target: Connection,
@@ -571,6 +604,9 @@ class Connection:
         *,
         deterministic: bool = False,
     ) -> None: ...
+    def create_session(
+        self, *, name: str = "main", tables: Iterable[str] | None = None
+    ) -> Session: ...
     def create_window_function(
         self, name: str, num_params: int, aggregate_class: Callable[[], Any] | None, /
     ) -> None: ...
@@ -596,6 +632,7 @@ class Connection:
         | None,
     ) -> None: ...
     def set_commit_hook(self, commit_hook: Callable[[], object] | None, /) -> None: ...
+    def set_preupdate_hook(self, preupdate_hook: _PreupdateHook | None, /) -> None: ...
     def set_progress_handler(
         self, progress_handler: Callable[[], object] | None, n: int
     ) -> None: ...
@@ -605,7 +642,7 @@ class Connection:
         self, update_hook: Callable[[int, str, str, int], object] | None, /
     ) -> None: ...
     def set_wal_hook(self, wal_hook: Callable[[str, int], object] | None, /) -> None: ...
-    def setconfig(self, op: int, enable: bool = True, /) -> None: ...
+    def setconfig(self, op: int, enable: bool = ..., /) -> None: ...
     def setlimit(self, category: int, limit: int, /) -> int: ...
     def __call__(self, sql: str, /) -> Statement: ...
     def __enter__(self) -> Self: ...
@@ -615,6 +652,64 @@ class Connection:
         _exception: BaseException | None,
         _traceback: TracebackType | None,
     ) -> Literal[False]: ...
+
+@final
+class Session:
+    enabled: bool
+    indirect: bool
+    @property
+    def is_empty(self) -> bool: ...
+    @property
+    def memory_used_bytes(self) -> int: ...
+    def attach(self, table: str | None = None) -> None: ...
+    def changeset(self) -> bytes: ...
+    def close(self) -> None: ...
+    def diff(self, table: str, *, from_name: str) -> None: ...
+    def patchset(self) -> bytes: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        _exception_type: type[BaseException] | None,
+        _exception: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@final
+class Absent:
+    def __reduce__(self) -> str: ...
+
+@final
+class Change:
+    __match_args__: ClassVar[tuple[str, str, str, str]]
+    @property
+    def is_indirect(self) -> bool: ...
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+    @property
+    def new(self) -> tuple[Any, ...]: ...
+    @property
+    def old(self) -> tuple[Any, ...]: ...
+    @property
+    def operation(self) -> Literal["insert", "update", "delete"]: ...
+    @property
+    def primary_key(self) -> tuple[bool, ...]: ...
+    @property
+    def table(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Conflict:
+    @property
+    def change(self) -> Change | None: ...
+    @property
+    def kind(
+        self,
+    ) -> Literal["data", "not_found", "conflict", "constraint", "foreign_key"]: ...
+    @property
+    def row(self) -> tuple[Any, ...] | None: ...
+    @property
+    def violations(self) -> int | None: ...
 
 @final
 class Statement: ...

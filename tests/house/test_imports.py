@@ -24,6 +24,7 @@ BELOW: dict[str, set[str]] = {
     DOOR: DRIVER,
     "_native": set(),
     "sqlite3": {"_native"},
+    "changeset": {"_native"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "environment": {"sqlite3", DOOR} | FACES,
     "ops": {"sqlite3", DOOR, "environment"} | FACES,

@@ -255,7 +255,9 @@ def test_sizes_of_inputs_and_outputs_are_accepted_and_ignored(
     assert cursor.execute("SELECT 'text'").fetchone() == ("text",)
 
 
-def test_the_connection_executes_through_a_cursor_of_its_own_class() -> None:
+def test_the_connection_executes_through_a_plain_cursor() -> None:
+    """As the standard library, whatever a subclass's own ``cursor()`` gives."""
+
     class Cursor(sqlite3.Cursor):
         pass
 
@@ -265,8 +267,9 @@ def test_the_connection_executes_through_a_cursor_of_its_own_class() -> None:
 
     connection = sqlite3.connect(":memory:", factory=Connection)
     assert isinstance(connection, Connection)
-    assert type(connection.execute("SELECT 1")) is Cursor
-    assert type(connection.executescript("SELECT 1")) is Cursor
+    assert type(connection.cursor()) is Cursor
+    assert type(connection.execute("SELECT 1")) is sqlite3.Cursor
+    assert type(connection.executescript("SELECT 1")) is sqlite3.Cursor
     connection.close()
 
 

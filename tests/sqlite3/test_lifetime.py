@@ -340,7 +340,7 @@ def test_a_cursor_subclass_with_arguments_of_its_own(connection: sqlite3.Connect
     assert cursor.fetchmany() == [(1,), (2,)]
 
 
-def test_a_subclass_may_override_what_the_base_calls(path: Path) -> None:
+def test_what_a_subclass_overrides_the_base_does_not_call(path: Path) -> None:
     calls = []
 
     class Loud(sqlite3.Connection):
@@ -348,11 +348,16 @@ def test_a_subclass_may_override_what_the_base_calls(path: Path) -> None:
             calls.append("cursor")
             return super().cursor(factory)
 
+        def commit(self) -> None:
+            calls.append("commit")
+
     connection = Loud(path)
     connection.execute("CREATE TABLE t(a)")
-    connection.executemany("INSERT INTO t VALUES (?)", [(1,)])
+    with connection:
+        connection.executemany("INSERT INTO t VALUES (?)", [(1,)])
     connection.executescript("SELECT 1")
-    assert calls == ["cursor"] * 3
+    assert calls == []
+    assert not connection.in_transaction
     connection.close()
 
 

@@ -142,6 +142,11 @@ impl Connection {
         self.raw.is_open()
     }
 
+    /// Whether `cached` is one of this connection's statements.
+    pub fn has_prepared(&self, cached: &CachedStatement) -> bool {
+        self.raw.has_prepared(&cached.statement)
+    }
+
     /// A kept statement for `sql`, if one is at rest. Never waits.
     #[inline]
     pub fn kept_statement(&self, sql: &str) -> Option<CachedStatement> {

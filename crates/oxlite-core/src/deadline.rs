@@ -45,9 +45,6 @@ impl Deadline {
     pub fn begin(&self, remaining: Duration) -> Stretch<'_> {
         let began = Instant::now();
         let outer = self.at.load(Ordering::Relaxed);
-        if outer == NEVER {
-            self.was_passed.store(false, Ordering::Relaxed);
-        }
         let since_epoch = began.duration_since(self.epoch).saturating_add(remaining);
         let at = u64::try_from(since_epoch.as_nanos()).unwrap_or(NEVER);
         self.at.store(at.min(outer), Ordering::Relaxed);
@@ -101,7 +98,7 @@ impl Deadline {
     }
 }
 
-/// A stretch of work under a deadline.
+/// A stretch of work under a deadline. Why it has failed can be asked while it lasts.
 pub struct Stretch<'d> {
     deadline: &'d Deadline,
     began: Instant,
@@ -118,6 +115,10 @@ impl Stretch<'_> {
 impl Drop for Stretch<'_> {
     fn drop(&mut self) {
         self.deadline.at.store(self.outer, Ordering::Relaxed);
+        if self.outer == NEVER {
+            // What was not asked about is over: a later error has another cause.
+            self.deadline.was_passed.store(false, Ordering::Relaxed);
+        }
     }
 }
 
@@ -135,10 +136,12 @@ mod tests {
             assert!(deadline.is_passed());
         }
         assert!(deadline.is_passed());
-        drop(outer);
-        assert!(!deadline.is_passed());
         assert!(deadline.take_passed());
         assert!(!deadline.take_passed());
+        assert!(deadline.is_passed());
+        drop(outer);
+        assert!(!deadline.is_passed());
+        assert!(!deadline.take_passed(), "forgotten with the stretch");
     }
 
     #[test]

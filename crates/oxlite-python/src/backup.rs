@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::connection::lock;
 use crate::error::from_sqlite;
-use crate::gil::detached_pair;
+use crate::gil::{detached_pair, without};
 
 /// How a backup goes about it.
 pub(crate) struct Pace<'a, 'py> {
@@ -48,22 +48,23 @@ fn copy_all(
 ) -> PyResult<()> {
     let (pages_at_once, pause) = (pace.pages, pace.pause);
     loop {
-        let step = with_both(py, source, target, |source, target| {
+        let stepped = both(py, source, target, |source, target| {
             backup.step(target, source, pages_at_once)
         })?;
-        let code = match step {
-            BackupStep::More => codes::SQLITE_OK,
-            BackupStep::Done => codes::SQLITE_DONE,
-            BackupStep::Locked(code) => code,
+        let code = match &stepped {
+            Ok(BackupStep::More) => codes::SQLITE_OK,
+            Ok(BackupStep::Done) => codes::SQLITE_DONE,
+            Ok(BackupStep::Locked(code)) => *code,
+            Err(error) => error.code(),
         };
         if let Some(progress) = pace.progress {
             let (remaining, pages) = backup.progress();
             progress.call1((code, remaining, pages))?;
         }
-        match step {
+        match stepped.map_err(|error| from_sqlite(py, &error))? {
             BackupStep::More => {}
             BackupStep::Done => return Ok(()),
-            BackupStep::Locked(_) => py.detach(|| std::thread::sleep(pause)),
+            BackupStep::Locked(_) => without(py, || std::thread::sleep(pause)),
         }
     }
 }
@@ -78,7 +79,17 @@ fn with_both<T: Send>(
     target: &Core,
     work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> oxlite_sqlite::Result<T> + Send,
 ) -> PyResult<T> {
-    let outcome = if std::ptr::from_ref(source) < std::ptr::from_ref(target) {
+    both(py, source, target, work)?.map_err(|error| from_sqlite(py, &error))
+}
+
+/// Like [`with_both`], with SQLite's error for the caller to look at.
+fn both<T: Send>(
+    py: Python<'_>,
+    source: &Core,
+    target: &Core,
+    work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> T + Send,
+) -> PyResult<T> {
+    Ok(if std::ptr::from_ref(source) < std::ptr::from_ref(target) {
         let source = lock(py, source)?;
         let target = lock(py, target)?;
         detached_pair(py, &source, &target, work)
@@ -86,6 +97,5 @@ fn with_both<T: Send>(
         let target = lock(py, target)?;
         let source = lock(py, source)?;
         detached_pair(py, &source, &target, work)
-    };
-    outcome.map_err(|error| from_sqlite(py, &error))
+    })
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use oxlite_core::Connection as Core;
-use oxlite_sqlite::{Locked, codes};
+use oxlite_sqlite::Locked;
 use parking_lot::Mutex;
+use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::slice::PySliceIndices;
 use pyo3::types::{PyBytes, PyInt, PySlice};
 
 use crate::connection::{Connection, lock};
-use crate::error::{OperationalError, ProgrammingError, from_sqlite};
-use crate::gil::detached;
+use crate::error::{ProgrammingError, from_sqlite};
+use crate::gil::{at_the_end, detached, without};
 use crate::parameters::bytes_like;
 use crate::values::filled_bytes;
 
@@ -74,14 +76,14 @@ impl Blob {
             filled_bytes(py, length, |buffer| {
                 detached(py, locked, |locked| blob.read(locked, offset, buffer))
             })?
-            .map_err(|error| explain(py, &error))
+            .map_err(|error| from_sqlite(py, &error))
         })
     }
 
     fn write_range(&self, py: Python<'_>, offset: usize, bytes: &[u8]) -> PyResult<()> {
         self.on_open(py, |locked, blob| {
             detached(py, locked, |locked| blob.write(locked, offset, bytes))
-                .map_err(|error| explain(py, &error))
+                .map_err(|error| from_sqlite(py, &error))
         })
     }
 
@@ -99,14 +101,6 @@ impl Blob {
     }
 }
 
-/// The standard library's error for a row that has changed since the blob was opened.
-fn explain(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr {
-    if error.primary_code() == codes::SQLITE_ABORT {
-        return OperationalError::new_err("Cannot operate on modified blob");
-    }
-    from_sqlite(py, error)
-}
-
 #[pymethods]
 impl Blob {
     /// Reads up to `length` bytes from the current position; all that remain by default.
@@ -115,6 +109,10 @@ impl Blob {
         let offset = *self.offset.lock();
         let remaining = self.length.saturating_sub(offset);
         let length = usize::try_from(length).map_or(remaining, |length| length.min(remaining));
+        if length == 0 {
+            self.check(py)?;
+            return Ok(PyBytes::new(py, b""));
+        }
         let bytes = self.read_range(py, offset, length)?;
         *self.offset.lock() = offset + length;
         Ok(bytes)
@@ -173,7 +171,7 @@ impl Blob {
         let locked = lock(py, &self.core)?;
         let open = self.open.lock().take();
         drop(locked);
-        py.detach(|| drop(open));
+        without(py, || drop(open));
         Ok(())
     }
 
@@ -207,6 +205,10 @@ impl Blob {
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
             if indices.slicelength == 0 {
+                if indices.step == 1 {
+                    // Also finds that the row has changed.
+                    return Ok(self.read_range(py, 0, 0)?.into_any());
+                }
                 self.check(py)?;
                 return Ok(PyBytes::new(py, b"").into_any());
             }
@@ -237,13 +239,13 @@ impl Blob {
         self.check(py)?;
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
+            if indices.slicelength == 0 {
+                return Ok(());
+            }
             let data = bytes_like(value)?;
             let data = data.as_bytes();
             if data.len() != indices.slicelength {
                 return Err(PyIndexError::new_err("Blob slice assignment is wrong size"));
-            }
-            if data.is_empty() {
-                return Ok(());
             }
             let (first, end) = span(&indices);
             if indices.step == 1 {
@@ -269,6 +271,10 @@ impl Blob {
             return Err(PyValueError::new_err("byte must be in range(0, 256)"));
         };
         self.write_range(py, position, &[byte])
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.connection)
     }
 
     fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -301,7 +307,15 @@ impl Drop for Blob {
         // Closing waits for the connection's lock, whose holder may be waiting for the GIL.
         let mut open = self.open.get_mut().take();
         if open.is_some() {
-            Python::try_attach(|py| py.detach(|| drop(open.take())));
+            at_the_end(|py| {
+                // While the interpreter is ending, its holder may go on no more: closed with the
+                // connection then.
+                if lock(py, &self.core).is_ok() {
+                    without(py, || drop(open.take()));
+                } else {
+                    std::mem::forget(open.take());
+                }
+            });
         }
     }
 }

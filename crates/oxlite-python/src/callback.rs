@@ -11,17 +11,19 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use oxlite_core::{BusyHandler, Deadline};
 use oxlite_sqlite::{
-    Authorization, Authorizer, CommitHook, ProgressHandler, RollbackHook, RowChange, Traced,
-    Tracer, UpdateHook, WalHook, codes,
+    Authorization, Authorizer, CommitHook, Preupdate, PreupdateHook, ProgressHandler, RollbackHook,
+    RowChange, Traced, Tracer, UpdateHook, ValueRef, WalHook, codes,
 };
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
+use pyo3::exceptions::PyException;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyInt, PyString, PyTuple};
 
-use crate::error::DataError;
-use crate::gil::{PROGRESS_OPERATIONS, attached, on_progress};
+use crate::changeset::{decoded, object_of_stored};
+use crate::error::{DataError, from_sqlite};
+use crate::gil::{PROGRESS_OPERATIONS, attached, keep_for_caller, on_progress};
 
 /// Set by `enable_callback_tracebacks`.
 static SHOWS_TRACEBACKS: AtomicBool = AtomicBool::new(false);
@@ -34,9 +36,12 @@ pub(crate) fn enable_callback_tracebacks(enable: &Bound<'_, PyAny>) -> PyResult<
     Ok(())
 }
 
-/// Shows an exception of `callable`, if that is asked for.
+/// Shows an exception of `callable`, if that is asked for. What is no `Exception` (`KeyboardInterrupt`,
+/// `SystemExit`) is for whoever runs the statement instead.
 pub(crate) fn report(py: Python<'_>, error: PyErr, callable: &Bound<'_, PyAny>) {
-    if SHOWS_TRACEBACKS.load(Ordering::Relaxed) {
+    if !error.is_instance_of::<PyException>(py) {
+        keep_for_caller(error);
+    } else if SHOWS_TRACEBACKS.load(Ordering::Relaxed) {
         error.write_unraisable(py, Some(callable));
     }
 }
@@ -47,6 +52,7 @@ pub(crate) enum Kind {
     Authorizer,
     Busy,
     Commit,
+    Preupdate,
     Progress,
     Rollback,
     Trace,
@@ -229,6 +235,55 @@ pub(crate) fn update_hook(callable: Callable) -> Box<UpdateHook> {
             }
         });
     })
+}
+
+/// The closure behind `set_preupdate_hook`.
+pub(crate) fn preupdate_hook(callable: Callable) -> Box<PreupdateHook> {
+    Box::new(move |change: &Preupdate<'_>| {
+        callable.with((), |callable| {
+            if let Err(error) = call_preupdate_hook(callable, change) {
+                report(callable.py(), error, callable);
+            }
+        });
+    })
+}
+
+fn call_preupdate_hook(callable: &Bound<'_, PyAny>, change: &Preupdate<'_>) -> PyResult<()> {
+    let py = callable.py();
+    // SQLite calls it a delete, as it does not know what a blob is about to hold.
+    let is_blob_write = change.blob_column().is_some();
+    let has_old = change.operation != codes::SQLITE_INSERT;
+    let has_new = change.operation != codes::SQLITE_DELETE;
+    let operation = match is_blob_write {
+        true => codes::SQLITE_UPDATE,
+        false => change.operation,
+    };
+    let columns = change.column_count();
+    let old = |column: usize| change.old_value(column);
+    let new = |column: usize| change.new_value(column);
+    let arguments = (
+        operation,
+        decoded(py, change.database.to_bytes())?,
+        decoded(py, change.table.to_bytes())?,
+        has_old.then_some(change.old_rowid),
+        (has_new || is_blob_write).then_some(change.new_rowid),
+        has_old.then(|| row(py, columns, old)).transpose()?,
+        has_new.then(|| row(py, columns, new)).transpose()?,
+    );
+    callable.call1(arguments).map(drop)
+}
+
+/// The values of a row that a hook is told of.
+fn row<'py, 'v>(
+    py: Python<'py>,
+    columns: usize,
+    value: impl Fn(usize) -> oxlite_sqlite::Result<ValueRef<'v>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let object = |column| {
+        let value = value(column).map_err(|error| from_sqlite(py, &error))?;
+        object_of_stored(py, value)
+    };
+    PyTuple::new(py, (0..columns).map(object).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// The closure behind `set_commit_hook`. An exception turns the commit into a rollback.

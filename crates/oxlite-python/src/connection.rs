@@ -8,24 +8,24 @@ mod attributes;
 mod callbacks;
 mod copying;
 mod functions;
+mod sessions;
 mod shortcuts;
 mod switches;
 mod transactions;
 
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use oxlite_core::{
-    Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions,
+    CachedStatement, Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions,
     TransactionControl,
 };
 use oxlite_sqlite::Locked;
-use parking_lot::Mutex;
 use pyo3::PyTraverseError;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyResourceWarning, PyValueError};
+use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -33,7 +33,8 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use crate::callback::{self, Callable, Callables, Kind};
 use crate::error::{ProgrammingError, from_core, lock_failed};
 use crate::extension;
-use crate::gil::{close, current_thread, detached, wait_for};
+use crate::gil::{at_the_end, close, current_thread, detached, raise_kept, wait_for, without};
+use crate::gil_cell::GilCell;
 use crate::options::{self, DetectTypes, Extras, Truth};
 use crate::signature::{hand_on, warn_of_positions};
 use crate::values::TextFactory;
@@ -49,13 +50,26 @@ const ANY_THREAD: u64 = 0;
 #[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
 pub(crate) struct Connection {
     /// Set by `__init__`, which a subclass may forget to call.
-    core: Mutex<Option<Arc<Core>>>,
+    opened: OnceLock<Opened>,
     /// The only thread that may use it, unless `ANY_THREAD`.
     owner_thread: AtomicU64,
-    attributes: Mutex<Attributes>,
+    attributes: GilCell<Attributes>,
 }
 
-/// What users set. The lock is held for moments only, never across a call into Python.
+/// What `__init__` has opened. It is kept when `__init__` is called again, since it may be in use.
+struct Opened {
+    /// None if opening has failed.
+    core: Option<Arc<Core>>,
+    replaced_by: OnceLock<Box<Opened>>,
+}
+
+impl Opened {
+    fn next(&self) -> Option<&Self> {
+        self.replaced_by.get().map(Box::as_ref)
+    }
+}
+
+/// What users set.
 struct Attributes {
     isolation_level: Option<IsolationLevel>,
     transaction_control: TransactionControl,
@@ -89,22 +103,39 @@ pub(crate) struct ExecutionSettings {
 
 /// Locks the connection; while another thread has it, waits without the GIL.
 pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
-    try_to_lock(py, core).map_err(lock_failed)
+    try_to_lock(py, core)?.map_err(lock_failed)
 }
 
-fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> Result<Locked<'c>, LockError> {
+fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Result<Locked<'c>, LockError>> {
     match core.try_lock() {
-        Some(locked) => locked,
+        Some(locked) => Ok(locked),
         None => wait_for(py, core),
     }
 }
 
 impl Connection {
-    pub(crate) fn core(&self) -> PyResult<Arc<Core>> {
-        self.core
-            .lock()
-            .clone()
+    /// The database it is connected to.
+    #[inline]
+    pub(crate) fn core(&self) -> PyResult<&Arc<Core>> {
+        self.opened()
+            .and_then(|opened| opened.core.as_ref())
             .ok_or_else(|| ProgrammingError::new_err("Base Connection.__init__ not called."))
+    }
+
+    /// The database that a statement is of, which may be an earlier one.
+    pub(crate) fn core_of(&self, cached: &CachedStatement) -> Option<&Arc<Core>> {
+        let mut all = std::iter::successors(self.opened.get(), |opened| opened.next());
+        all.find_map(|opened| {
+            opened
+                .core
+                .as_ref()
+                .filter(|core| core.has_prepared(cached))
+        })
+    }
+
+    #[inline]
+    fn opened(&self) -> Option<&Opened> {
+        std::iter::successors(self.opened.get(), |opened| opened.next()).last()
     }
 
     /// Refuses a thread other than the one that opened the connection, where that is asked for.
@@ -127,7 +158,7 @@ impl Connection {
     }
 
     pub(crate) fn row_factory_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let attributes = self.attributes.lock();
+        let attributes = self.attributes.get(py);
         attributes
             .row_factory
             .as_ref()
@@ -135,15 +166,15 @@ impl Connection {
     }
 
     pub(crate) fn text_factory_value<'py>(&self, py: Python<'py>) -> TextFactory<'py> {
-        match &self.attributes.lock().text_factory {
+        match &self.attributes.get(py).text_factory {
             None => TextFactory::Str,
             Some(factory) => TextFactory::from_object(factory.bind(py)),
         }
     }
 
     #[inline]
-    pub(crate) fn execution_settings(&self) -> ExecutionSettings {
-        let attributes = self.attributes.lock();
+    pub(crate) fn execution_settings(&self, py: Python<'_>) -> ExecutionSettings {
+        let attributes = self.attributes.get(py);
         ExecutionSettings {
             detect_types: attributes.detect_types,
             statement_timeout: attributes.statement_timeout,
@@ -151,27 +182,42 @@ impl Connection {
     }
 
     /// Checks the thread, locks the connection and does `work`, with the GIL.
-    fn on_locked<T>(
+    pub(crate) fn on_locked<T>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Core, &Locked<'_>) -> PyResult<T>,
     ) -> PyResult<T> {
         self.check_thread()?;
         let core = self.core()?;
-        let locked = lock(py, &core)?;
-        work(&core, &locked)
+        let locked = lock(py, core)?;
+        let done = work(core, &locked)?;
+        raise_kept()?;
+        Ok(done)
     }
 
-    /// Puts the connection that `__init__` has opened in place.
-    fn install(&self, core: Core, attributes: Attributes, check_same_thread: bool) {
-        drop(std::mem::replace(&mut *self.attributes.lock(), attributes));
-        let owner = if check_same_thread {
-            current_thread()
-        } else {
-            ANY_THREAD
+    /// Closes what it is connected to, as far as that can be, since it is to be connected anew.
+    fn disconnect(&self, py: Python<'_>) {
+        // Cursors may fetch what they are in the middle of to the end, and blobs be read: then it stays
+        // open until this object goes, as it does in its own callback or in a backup.
+        if let Ok(core) = self.core()
+            && let Ok(locked) = lock(py, core)
+            && !locked.is_in_use()
+        {
+            let _ = close(py, core, locked);
+        }
+    }
+
+    /// Is connected to another database from now on; to none if opening has failed.
+    fn connect_to(&self, core: Option<Core>) {
+        let opened = Opened {
+            core: core.map(Arc::new),
+            replaced_by: OnceLock::new(),
         };
-        self.owner_thread.store(owner, Ordering::Relaxed);
-        *self.core.lock() = Some(Arc::new(core));
+        // Nobody else can be the first meanwhile: the GIL is held.
+        match self.opened() {
+            Some(latest) => drop(latest.replaced_by.set(Box::new(opened))),
+            None => drop(self.opened.set(opened)),
+        }
     }
 }
 
@@ -181,9 +227,9 @@ impl Connection {
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self {
-            core: Mutex::new(None),
+            opened: OnceLock::new(),
             owner_thread: AtomicU64::new(ANY_THREAD),
-            attributes: Mutex::new(Attributes::new()),
+            attributes: GilCell::new(Attributes::new()),
         }
     }
 
@@ -201,16 +247,20 @@ impl Connection {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_thread()?;
         let core = self.core()?;
-        let locked = match try_to_lock(py, &core) {
+        let locked = match try_to_lock(py, core)? {
             Ok(locked) => locked,
             Err(LockError::Closed) => return Ok(()),
             Err(error) => return Err(lock_failed(error)),
         };
-        if self.transaction_control() == TransactionControl::AlwaysOpen && !locked.is_autocommit() {
+        if self.transaction_control(py) == TransactionControl::AlwaysOpen && !locked.is_autocommit()
+        {
             detached(py, &locked, |locked| core.run(locked, "ROLLBACK"))
                 .map_err(|error| from_core(py, error))?;
         }
-        close(py, &core, locked).map_err(|error| from_core(py, error))
+        close(py, core, locked).map_err(|error| from_core(py, error))?;
+        let callables = std::mem::take(&mut self.attributes.get_mut(py).callables);
+        drop(callables);
+        Ok(())
     }
 
     /// Makes the statements that run on this connection now fail with `OperationalError:
@@ -223,8 +273,7 @@ impl Connection {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // The lock is free whenever the collector runs: nobody calls Python with it held.
-        if let Some(attributes) = self.attributes.try_lock() {
+        if let Some(attributes) = self.attributes.get_to_visit(&visit) {
             visit.call(&attributes.row_factory)?;
             visit.call(&attributes.text_factory)?;
             attributes.callables.traverse(&visit)?;
@@ -233,33 +282,33 @@ impl Connection {
     }
 
     fn __clear__(&self) {
-        if let Some(mut attributes) = self.attributes.try_lock() {
-            let cleared = (
-                attributes.row_factory.take(),
-                attributes.text_factory.take(),
-                attributes.callables.take_all(),
-            );
-            drop(attributes);
+        Python::attach(|py| {
+            let cleared = self.attributes.get_to_clear(py).map(|mut attributes| {
+                (
+                    attributes.row_factory.take(),
+                    attributes.text_factory.take(),
+                    attributes.callables.take_all(),
+                )
+            });
             drop(cleared);
-        }
+        });
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let Some(core) = self.core.get_mut().take() else {
+        let is_open = self.core().is_ok_and(|core| core.is_open());
+        let mut opened = self.opened.take();
+        if opened.is_none() {
             return;
-        };
+        }
         // The last reference closes the database, which may run a checkpoint: not with the GIL.
         // Without an interpreter (it is shutting down) there is nobody to be kind to.
-        let mut core = Some(core);
-        Python::try_attach(|py| {
-            if version::warns_of_unclosed_connections(py)
-                && core.as_ref().is_some_and(|core| core.is_open())
-            {
+        at_the_end(|py| {
+            if is_open && version::warns_of_unclosed_connections(py) {
                 warn_of_unclosed(py);
             }
-            py.detach(|| drop(core.take()));
+            without(py, || drop(opened.take()));
         });
     }
 }
@@ -306,6 +355,13 @@ fn initialize(
         statement_timeout: options::statement_timeout(statement_timeout)?,
         ..Attributes::new()
     };
+    if let Some(handler) = &busy_handler
+        && !handler.bind(py).is_callable()
+    {
+        return Err(PyTypeError::new_err(
+            "busy_handler must be callable or None",
+        ));
+    }
     let busy_handler = busy_handler.map(Callable::new);
     let extras = Extras {
         profile,
@@ -320,15 +376,27 @@ fn initialize(
     let extensions = extension::named(py, extensions)?;
     // Whatever this connection was before, it is that no more, also if opening fails.
     let connection = object.get();
-    let replaced = connection.core.lock().take();
-    py.detach(|| drop(replaced));
+    connection.disconnect(py);
     audit(py, ("sqlite3.connect", database))?;
-    let core = py
-        .detach(|| open(&options, autocommit.0))
-        .map_err(|error| from_core(py, error))?;
-    extension::load_all(py, &core, &extensions)?;
+    let opened = without(py, || open(&options, autocommit.0))
+        .map_err(|error| from_core(py, error))
+        .and_then(|core| extension::load_all(py, &core, &extensions).map(|()| core));
+    let core = match opened {
+        Ok(core) => core,
+        Err(error) => {
+            connection.connect_to(None);
+            return Err(error);
+        }
+    };
     let conversion = core.converted().cloned();
-    connection.install(core, attributes, check_same_thread.0);
+    let replaced = std::mem::replace(&mut *connection.attributes.get_mut(py), attributes);
+    drop(replaced);
+    let owner = match check_same_thread.0 {
+        true => current_thread(),
+        false => ANY_THREAD,
+    };
+    connection.owner_thread.store(owner, Ordering::Relaxed);
+    connection.connect_to(Some(core));
     audit(py, ("sqlite3.connect/handle", object))?;
     match conversion {
         Some(conversion) => tell_of_conversion(database, &conversion),
@@ -364,7 +432,7 @@ fn audit<'py>(py: Python<'py>, event: impl PyCallArgs<'py>) -> PyResult<()> {
 }
 
 /// A name for SQLite.
-fn c_name(name: &str) -> PyResult<CString> {
+pub(crate) fn c_name(name: &str) -> PyResult<CString> {
     CString::new(name).map_err(|_| PyValueError::new_err("embedded null character"))
 }
 

@@ -3,9 +3,8 @@
 //! The user's own code (row factories) runs with neither the connection nor the cursor's state
 //! locked.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use oxlite_core::Connection as Core;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
@@ -15,7 +14,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::connection::{Connection, lock};
 use crate::error::ProgrammingError;
 use crate::execution::{Attributes, Execution, State};
-use crate::gil::{Hold, detached};
+use crate::gil::{Hold, at_the_end, detached};
 use crate::parameters::Argument;
 use crate::row::Row;
 use crate::values::TextFactory;
@@ -23,15 +22,16 @@ use crate::values::TextFactory;
 /// A cursor over a connection, as PEP 249 and the standard library define it.
 #[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
 pub(crate) struct Cursor {
-    /// Set by `__init__`, which a subclass may forget to call.
-    origin: OnceLock<Origin>,
+    /// Known from the beginning where `Connection.cursor()` has made it.
+    origin: Option<Origin>,
+    /// Else set by `__init__`, which a subclass may forget to call.
+    initialized: OnceLock<Origin>,
     state: State,
 }
 
 /// Where a cursor comes from.
 struct Origin {
     connection: Py<Connection>,
-    core: Arc<Core>,
     /// Set when `__init__` is called again. The one before is kept, since it may be in use.
     replaced_by: OnceLock<Box<Origin>>,
 }
@@ -41,22 +41,27 @@ impl Cursor {
     pub(crate) fn create<'py>(connection: &Bound<'py, Connection>) -> PyResult<Bound<'py, Self>> {
         let py = connection.py();
         let origin = Origin {
-            core: connection.get().core()?,
             connection: connection.clone().unbind(),
             replaced_by: OnceLock::new(),
         };
         Bound::new(
             py,
             Self {
-                origin: OnceLock::from(origin),
+                origin: Some(origin),
+                initialized: OnceLock::new(),
                 state: State::new(connection.get().row_factory_object(py)),
             },
         )
     }
 
     #[inline]
+    fn first_origin(&self) -> Option<&Origin> {
+        self.origin.as_ref().or_else(|| self.initialized.get())
+    }
+
+    #[inline]
     fn origin(&self) -> PyResult<&Origin> {
-        let Some(mut origin) = self.origin.get() else {
+        let Some(mut origin) = self.first_origin() else {
             return Err(ProgrammingError::new_err(
                 "Base Cursor.__init__ not called.",
             ));
@@ -67,24 +72,26 @@ impl Cursor {
         Ok(origin)
     }
 
+    #[inline]
     fn begin(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
-        if self.origin.get().is_some() && self.state.attributes().is_closed {
+        let origin = self.origin()?;
+        if self.state.attributes_cell().get(py).is_closed {
             return Err(ProgrammingError::new_err(
                 "Cannot operate on a closed cursor.",
             ));
         }
-        self.begin_even_if_closed(py)
+        origin.connection.get().check_thread()?;
+        Execution::begin(py, origin.connection.get(), &self.state)
     }
 
     fn begin_even_if_closed(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
         let origin = self.origin()?;
-        let connection = origin.connection.get();
-        connection.check_thread()?;
-        Execution::begin(py, connection, &origin.core, &self.state)
+        origin.connection.get().check_thread()?;
+        Execution::begin(py, origin.connection.get(), &self.state)
     }
 
     pub(crate) fn description(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
-        let attributes = self.state.attributes();
+        let attributes = self.state.attributes(py);
         let description = attributes.description.as_ref();
         description.map(|description| description.clone_ref(py))
     }
@@ -209,7 +216,8 @@ impl Cursor {
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self {
-            origin: OnceLock::new(),
+            origin: None,
+            initialized: OnceLock::new(),
             state: State::new(None),
         }
     }
@@ -218,23 +226,23 @@ impl Cursor {
         let py = slf.py();
         let cursor = slf.get();
         connection.get().check_thread()?;
-        let core = connection.get().core()?;
-        if cursor.origin.get().is_some() {
+        let is_open = connection.get().core()?.is_open();
+        if cursor.first_origin().is_some() && is_open {
             // Stops what is running, and refuses if that is this very call's caller.
             cursor.begin_even_if_closed(py)?.finish(py)?;
         }
         let origin = Origin {
-            core,
             connection: connection.clone().unbind(),
             replaced_by: OnceLock::new(),
         };
-        if let Err(origin) = cursor.origin.set(origin) {
+        match cursor.origin() {
             // Nobody else can have set it meanwhile: the GIL has been held.
-            let _ = cursor.origin()?.replaced_by.set(Box::new(origin));
+            Ok(latest) => drop(latest.replaced_by.set(Box::new(origin))),
+            Err(_) => drop(cursor.initialized.set(origin)),
         }
         // Only `Connection.cursor()` hands the connection's row factory on.
         let fresh = Attributes::new(None);
-        let replaced = std::mem::replace(&mut *cursor.state.attributes(), fresh);
+        let replaced = std::mem::replace(&mut *cursor.state.attributes(py), fresh);
         drop(replaced);
         Ok(())
     }
@@ -279,7 +287,6 @@ impl Cursor {
 
     /// The next row, or `None`.
     fn fetchone<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        slf.get().origin()?.connection.get().check_thread()?;
         Self::fetch_one(slf)
     }
 
@@ -287,7 +294,7 @@ impl Cursor {
     #[pyo3(signature = (size = None))]
     fn fetchmany<'py>(slf: &Bound<'py, Self>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
         slf.get().origin()?;
-        let size = size.unwrap_or_else(|| slf.get().arraysize());
+        let size = size.unwrap_or_else(|| slf.get().arraysize(slf.py()));
         // As in the standard library, zero and less mean no limit.
         let limit = usize::try_from(size).ok().filter(|size| *size > 0);
         Self::fetch(slf, limit.unwrap_or(usize::MAX))
@@ -310,10 +317,11 @@ impl Cursor {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let origin = self.origin()?;
         origin.connection.get().check_thread()?;
-        if self.state.attributes().is_closed {
+        let mut execution = self.begin_even_if_closed(py)?;
+        if self.state.attributes(py).is_closed {
             return Ok(());
         }
-        self.begin(py)?.close(py)
+        execution.close(py)
     }
 
     /// Accepted and ignored: PEP 249 asks for it, SQLite has no use for it.
@@ -343,25 +351,25 @@ impl Cursor {
 
     /// Rows changed by the latest INSERT, UPDATE, DELETE or REPLACE; -1 for other statements.
     #[getter]
-    fn rowcount(&self) -> i64 {
-        self.state.attributes().rowcount
+    fn rowcount(&self, py: Python<'_>) -> i64 {
+        self.state.attributes(py).rowcount
     }
 
     /// The row id of the latest insert, `None` before the first.
     #[getter]
-    fn lastrowid(&self) -> Option<i64> {
-        self.state.attributes().lastrowid
+    fn lastrowid(&self, py: Python<'_>) -> Option<i64> {
+        self.state.attributes(py).lastrowid
     }
 
     /// How many rows `fetchmany()` fetches by default.
     #[getter]
-    fn arraysize(&self) -> i64 {
-        self.state.attributes().arraysize
+    fn arraysize(&self, py: Python<'_>) -> i64 {
+        self.state.attributes(py).arraysize
     }
 
     #[setter]
-    fn set_arraysize(&self, arraysize: i64) {
-        self.state.attributes().arraysize = arraysize;
+    fn set_arraysize(&self, py: Python<'_>, arraysize: i64) {
+        self.state.attributes(py).arraysize = arraysize;
     }
 
     /// Called with the cursor and the row's tuple to make each row; `None` for plain tuples.
@@ -371,21 +379,20 @@ impl Cursor {
     }
 
     #[setter]
-    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
-        // Outside the lock: it may be the last reference, whose finaliser is Python code.
-        let replaced = std::mem::replace(&mut self.state.attributes().row_factory, factory);
+    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
+        // Outside the cell: it may be the last reference, whose finaliser is Python code.
+        let replaced = std::mem::replace(&mut self.state.attributes(py).row_factory, factory);
         drop(replaced);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let mut next = self.origin.get();
+        let mut next = self.first_origin();
         while let Some(origin) = next {
             visit.call(&origin.connection)?;
             next = origin.replaced_by.get().map(Box::as_ref);
         }
         self.state.traverse_converters(&visit)?;
-        // The lock is free whenever the collector runs: nobody calls Python with it held.
-        if let Some(attributes) = self.state.try_attributes() {
+        if let Some(attributes) = self.state.attributes_cell().get_to_visit(&visit) {
             visit.call(&attributes.row_factory)?;
             visit.call(&attributes.description)?;
         }
@@ -393,11 +400,13 @@ impl Cursor {
     }
 
     fn __clear__(&self) {
-        if let Some(mut attributes) = self.state.try_attributes() {
-            let cleared = (attributes.row_factory.take(), attributes.description.take());
-            drop(attributes);
+        Python::attach(|py| {
+            let attributes = self.state.attributes_cell().get_to_clear(py);
+            let cleared = attributes.map(|mut attributes| {
+                (attributes.row_factory.take(), attributes.description.take())
+            });
             drop(cleared);
-        }
+        });
     }
 }
 
@@ -406,29 +415,36 @@ impl Drop for Cursor {
         let Some(mut cached) = self.state.take_active() else {
             return;
         };
-        let Ok(origin) = self.origin() else {
+        let Ok(core) = self
+            .origin()
+            .and_then(|origin| origin.connection.get().core())
+        else {
             return;
         };
-        if cached.statement.is_read_only() {
-            if let Some(Ok(locked)) = origin.core.try_lock()
-                && cached.statement.reset(&locked).is_ok()
-            {
-                origin.core.keep(cached, &locked);
+        // Stopping a statement may call the aggregates that it is in the middle of.
+        at_the_end(|py| {
+            if cached.statement.is_read_only() {
+                if let Some(Ok(locked)) = core.try_lock()
+                    && cached.statement.reset(&locked).is_ok()
+                {
+                    core.keep(cached, &locked);
+                }
+                return;
             }
-            return;
-        }
-        // Stopping INSERT … RETURNING in autocommit mode commits, which waits: not with the GIL, and
-        // not left to whoever uses the connection now.
-        Python::try_attach(|py| {
-            if let Ok(locked) = lock(py, &origin.core) {
+            // Stopping INSERT … RETURNING in autocommit mode commits, which waits: not with the GIL,
+            // and not left to whoever uses the connection now.
+            if let Ok(locked) = lock(py, core)
+                && cached.statement.belongs_to(&locked)
+            {
                 let _ = detached(py, &locked, |locked| cached.statement.reset(locked));
-                origin.core.keep(cached, &locked);
+                core.keep(cached, &locked);
             }
         });
     }
 }
 
-fn sql_text<'a, 'py>(
+/// The SQL argument of a method, which must be a `str`.
+pub(crate) fn sql_text<'a, 'py>(
     sql: &'a Bound<'py, PyAny>,
     method: &str,
 ) -> PyResult<&'a Bound<'py, PyString>> {

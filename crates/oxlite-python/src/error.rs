@@ -25,7 +25,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::gil::take_signalled;
+use crate::gil::take_kept;
 
 create_exception!(
     oxlite.sqlite3,
@@ -108,14 +108,10 @@ pub(crate) const NAMES: [&str; 10] = [
     "NotSupportedError",
 ];
 
-/// The exception for an error of SQLite; if that is the end a signal handler has made of a statement,
-/// what the handler has raised.
+/// The exception for an error of SQLite; if a signal handler or a callback has raised one that is to
+/// end more than the statement, that one.
 pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr {
-    if matches!(
-        error.primary_code(),
-        codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY
-    ) && let Some(raised) = take_signalled()
-    {
+    if let Some(raised) = take_kept() {
         return raised;
     }
     let message = error.message().to_owned();

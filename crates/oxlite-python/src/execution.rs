@@ -8,6 +8,7 @@
 //! A statement is stepped once by `execute` and then one row ahead of what has been fetched, so it
 //! is reset, and its snapshot let go, together with the fetch of the last row.
 
+use std::cell::RefMut;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,18 +18,18 @@ use parking_lot::{Mutex, MutexGuard};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyAnyMethods, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core};
-use crate::gil::{Hold, detached};
+use crate::gil::{Hold, detached, raise_kept};
+use crate::gil_cell::GilCell;
 use crate::options::DetectTypes;
 use crate::parameter_sets::{Crossing, End, ParameterSets};
 use crate::parameters::{self, Argument, Values};
 use crate::values::{Converters, RowTuple, TextFactory, columns, row_to_tuple};
 
-/// What users see of a cursor. Its lock is held for moments, never across a call into Python or
-/// SQLite, so a parameter generator may look at the very cursor that executes it.
+/// What users see of a cursor. A parameter generator may look at the very cursor that executes it.
 pub(crate) struct Attributes {
     pub(crate) description: Option<Py<PyTuple>>,
     pub(crate) row_factory: Option<Py<PyAny>>,
@@ -64,30 +65,30 @@ struct Active {
 pub(crate) struct State {
     /// Locked for the whole of an execution.
     active: Mutex<Option<Active>>,
-    attributes: Mutex<Attributes>,
+    attributes: GilCell<Attributes>,
 }
 
 impl State {
     pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
         Self {
             active: Mutex::new(None),
-            attributes: Mutex::new(Attributes::new(row_factory)),
+            attributes: GilCell::new(Attributes::new(row_factory)),
         }
     }
 
-    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
-        self.attributes.lock()
+    #[inline]
+    pub(crate) fn attributes<'a>(&'a self, py: Python<'a>) -> RefMut<'a, Attributes> {
+        self.attributes.get_mut(py)
     }
 
-    /// For the garbage collector, which must not wait.
-    pub(crate) fn try_attributes(&self) -> Option<MutexGuard<'_, Attributes>> {
-        self.attributes.try_lock()
+    pub(crate) fn attributes_cell(&self) -> &GilCell<Attributes> {
+        &self.attributes
     }
 
     /// The row factory, if rows are to be more than tuples.
     #[inline]
     pub(crate) fn row_factory<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let attributes = self.attributes.lock();
+        let attributes = self.attributes.get(py);
         attributes
             .row_factory
             .as_ref()
@@ -120,7 +121,7 @@ pub(crate) struct Execution<'c> {
     active: MutexGuard<'c, Option<Active>>,
     state: &'c State,
     locked: Locked<'c>,
-    core: &'c Arc<Core>,
+    core: &'c Core,
     connection: &'c Connection,
 }
 
@@ -129,14 +130,23 @@ impl<'c> Execution<'c> {
     pub(crate) fn begin(
         py: Python<'_>,
         connection: &'c Connection,
-        core: &'c Arc<Core>,
         state: &'c State,
     ) -> PyResult<Self> {
-        let locked = lock(py, core)?;
+        let mut core = connection.core()?;
+        let mut locked = lock(py, core)?;
         let active = state
             .active
             .try_lock()
             .ok_or_else(|| ProgrammingError::new_err("Recursive use of cursors not allowed."))?;
+        if let Some(Active { cached, .. }) = &*active
+            && !cached.statement.belongs_to(&locked)
+            && let Some(earlier) = connection.core_of(cached)
+        {
+            // The connection has been connected anew in the middle of the rows.
+            drop(locked);
+            core = earlier;
+            locked = lock(py, core)?;
+        }
         Ok(Self {
             active,
             state,
@@ -179,18 +189,17 @@ impl<'c> Execution<'c> {
         sql: &Bound<'py, PyString>,
         parameters: &Argument<'py>,
     ) -> PyResult<()> {
-        let Some(mut cached) = self.prepare(py, sql)? else {
-            let supplied = match parameters {
-                Argument::Given(parameters) => parameters.len()?,
-                Argument::Absent => 0,
-            };
-            return match supplied {
-                0 => Ok(()),
-                _ => Err(parameters::wrong_count(0, supplied)),
+        let settings = self.connection.execution_settings(py);
+        let mut remaining = settings.statement_timeout;
+        let Some(mut cached) = self.prepare(py, sql, &mut remaining)? else {
+            return match parameters {
+                // Also refuses what cannot be parameters, and too many of them.
+                Argument::Given(parameters) => self
+                    .unlocked(py, || parameters::collect(parameters, &[]))
+                    .map(drop),
+                Argument::Absent => Ok(()),
             };
         };
-        let settings = self.connection.execution_settings();
-        let mut remaining = settings.statement_timeout;
         self.begin_if_needed(py, &cached, &mut remaining)?;
         let objects = match parameters {
             Argument::Absent => PyTuple::empty(py),
@@ -212,7 +221,10 @@ impl<'c> Execution<'c> {
             self.run_once(py, &mut cached, objects.as_slice())
         });
         match step {
-            Ok(step) => self.conclude(py, cached, step, settings.detect_types, remaining),
+            Ok(step) => {
+                self.conclude(py, cached, step, settings.detect_types, remaining)?;
+                raise_kept()
+            }
             Err(error) => {
                 self.core.keep(cached, &self.locked);
                 Err(error)
@@ -268,7 +280,7 @@ impl<'c> Execution<'c> {
             (true, Step::Row) => 0,
             (false, _) => -1,
         };
-        let mut attributes = self.state.attributes();
+        let mut attributes = self.state.attributes(py);
         attributes.description = description;
         attributes.rowcount = rowcount;
         attributes.lastrowid = Some(self.locked.last_insert_rowid());
@@ -307,27 +319,32 @@ impl<'c> Execution<'c> {
         parameter_sets: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
         let only_dml = "executemany() can only execute DML statements.";
-        let Some(mut cached) = self.prepare(py, sql)? else {
+        let (execution, mut sets) = self.unlocked(py, || ParameterSets::new(parameter_sets))?;
+        self = execution;
+        let settings = self.connection.execution_settings(py);
+        let mut remaining = settings.statement_timeout;
+        let Some(mut cached) = self.prepare(py, sql, &mut remaining)? else {
             return Err(ProgrammingError::new_err(only_dml));
         };
         if cached.statement.is_read_only() {
             self.core.keep(cached, &self.locked);
             return Err(ProgrammingError::new_err(only_dml));
         }
-        let settings = self.connection.execution_settings();
-        let mut remaining = settings.statement_timeout;
         self.begin_if_needed(py, &cached, &mut remaining)?;
         let names = parameters::names(&cached, &self.locked);
         let deprecated = parameters::deprecates_sequences(py, &cached);
         let mut rowcount = 0;
-        let (execution, mut sets) =
-            self.unlocked(py, || ParameterSets::new(parameter_sets, names, deprecated))?;
-        self = execution;
+        let mut is_described = false;
         loop {
-            let (execution, crossing) = self.unlocked(py, || Ok(sets.take()))?;
+            let (execution, crossing) = self.unlocked(py, || Ok(sets.take(&names, deprecated)))?;
             self = execution;
             rowcount +=
                 self.within(&mut remaining, || self.run_sets(py, &mut cached, &crossing))?;
+            if !crossing.sets.is_empty() && !is_described {
+                let (description, _) = self.describe(py, &mut cached, settings.detect_types)?;
+                self.state.attributes(py).description = description;
+                is_described = true;
+            }
             match crossing.end {
                 End::No => {}
                 End::Exhausted => break,
@@ -337,17 +354,12 @@ impl<'c> Execution<'c> {
                 }
             }
         }
-        let (description, _) = self.describe(py, &mut cached, settings.detect_types)?;
-        let mut attributes = self.state.attributes();
-        attributes.description = description;
-        attributes.rowcount = if cached.is_data_modification {
-            rowcount
-        } else {
-            -1
+        self.state.attributes(py).rowcount = match cached.is_data_modification {
+            true => rowcount,
+            false => -1,
         };
-        drop(attributes);
         self.core.keep(cached, &self.locked);
-        Ok(())
+        raise_kept()
     }
 
     /// Runs the statement with each of the sets; returns the rows changed.
@@ -395,10 +407,17 @@ impl<'c> Execution<'c> {
         &mut self,
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
+        remaining: &mut Option<Duration>,
     ) -> PyResult<Option<CachedStatement>> {
         self.finish(py)?;
+        let core = self.connection.core()?;
+        if !std::ptr::eq(Arc::as_ptr(core), self.core) {
+            // What is finished was of the database before; this is for the one of now.
+            self.core = core;
+            self.locked = lock(py, core)?;
+        }
         let replaced = {
-            let mut attributes = self.state.attributes();
+            let mut attributes = self.state.attributes(py);
             attributes.rowcount = -1;
             attributes.description.take()
         };
@@ -407,8 +426,10 @@ impl<'c> Execution<'c> {
         if let Some(kept) = self.core.kept_statement(sql) {
             return Ok(Some(kept));
         }
-        detached(py, &self.locked, |locked| self.core.statement(locked, sql))
-            .map_err(|error| from_core(py, error))
+        let prepared = self.within(remaining, || {
+            detached(py, &self.locked, |locked| self.core.statement(locked, sql))
+        });
+        prepared.map_err(|error| from_core(py, error))
     }
 
     /// Begins the implicit transaction before a data modification, if this connection wants one.
@@ -420,7 +441,7 @@ impl<'c> Execution<'c> {
     ) -> PyResult<()> {
         if cached.is_data_modification
             && self.locked.is_autocommit()
-            && let Some(level) = self.connection.implicit_begin()
+            && let Some(level) = self.connection.implicit_begin(py)
         {
             let begin = level.begin_statement();
             self.within(remaining, || {
@@ -480,21 +501,22 @@ impl<'c> Execution<'c> {
         } else {
             detached(py, &self.locked, |locked| cached.statement.step(locked))
         };
+        let step = step.map_err(|error| self.core.explain(&self.locked, error));
         if let (Some(remaining), Some(stretch)) = (remaining, stretch) {
             *remaining = remaining.saturating_sub(stretch.elapsed());
         }
         match step {
-            Ok(Step::Row) => Ok(()),
+            Ok(Step::Row) => raise_kept(),
             Ok(Step::Done) => {
                 if cached.is_data_modification {
-                    self.state.attributes().rowcount = self.locked.changes();
+                    self.state.attributes(py).rowcount = self.locked.changes();
                 }
                 self.keep_active();
-                Ok(())
+                raise_kept()
             }
             Err(error) => {
                 self.keep_active();
-                Err(self.failed(py, error))
+                Err(from_core(py, error))
             }
         }
     }
@@ -517,7 +539,7 @@ impl<'c> Execution<'c> {
     /// Finishes and lets nobody begin again.
     pub(crate) fn close(&mut self, py: Python<'_>) -> PyResult<()> {
         let outcome = self.finish(py);
-        self.state.attributes().is_closed = true;
+        self.state.attributes(py).is_closed = true;
         outcome
     }
 
@@ -530,13 +552,14 @@ impl<'c> Execution<'c> {
     /// Runs a script without any implicit transaction; an open one is committed before, unless
     /// `autocommit` says otherwise.
     pub(crate) fn execute_script(&self, py: Python<'_>, script: &str) -> PyResult<()> {
-        let mut remaining = self.connection.execution_settings().statement_timeout;
-        let commits = self.connection.commits_before_scripts();
+        let mut remaining = self.connection.execution_settings(py).statement_timeout;
+        let commits = self.connection.commits_before_scripts(py);
         self.within(&mut remaining, || {
             detached(py, &self.locked, |locked| {
                 self.core.run_script(locked, script, commits)
             })
         })
-        .map_err(|error| from_core(py, error))
+        .map_err(|error| from_core(py, error))?;
+        raise_kept()
     }
 }

@@ -11,6 +11,7 @@ use pyo3::types::PyString;
 use crate::connection::lock;
 use crate::error::from_sqlite;
 use crate::gil::detached;
+use crate::options::file_system_path;
 
 /// A shared library to load into a connection.
 pub(crate) struct Extension {
@@ -64,8 +65,7 @@ pub(crate) fn named(
 }
 
 fn resolve(py: Python<'_>, extension: &Bound<'_, PyAny>) -> PyResult<Extension> {
-    let path = py.import("os")?.call_method1("fspath", (extension,))?;
-    let path: String = path.extract()?;
+    let path: String = file_system_path(extension)?.extract()?;
     let names_package = extension.is_instance_of::<PyString>()
         && path.split('.').all(|part| {
             let mut characters = part.chars();

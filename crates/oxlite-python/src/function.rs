@@ -8,11 +8,12 @@ use std::cmp::Ordering;
 use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar, ValueRef};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyInt, PyString};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
 use crate::callback;
+use crate::error::from_sqlite;
 use crate::gil::attached;
 use crate::parameters::{bytes_of_buffer, value};
 use crate::values::object_of_value;
@@ -47,10 +48,13 @@ pub(crate) fn collation(callable: Py<PyAny>) -> Collation {
                 let left = PyString::from_bytes(py, left)?;
                 let right = PyString::from_bytes(py, right)?;
                 let result = callable.call1((left, right))?;
-                let zero = 0_i32.into_pyobject(py)?;
-                result.compare(zero)
+                // As in the standard library, what is no int means that they are equal.
+                match result.cast::<PyInt>() {
+                    Ok(number) => number.compare(0_i32),
+                    Err(_) => Ok(Ordering::Equal),
+                }
             };
-            // As in the standard library, strings that cannot be compared are equal.
+            // And so does an exception.
             order().unwrap_or_else(|error| {
                 callback::report(py, error, callable);
                 Ordering::Equal
@@ -148,7 +152,10 @@ struct Arguments<'py>(SmallVec<[Bound<'py, PyAny>; 8]>);
 
 impl<'py> Arguments<'py> {
     fn new(py: Python<'py>, context: &FunctionContext<'_>) -> PyResult<Self> {
-        let objects = (0..context.len()).map(|index| object_of_value(py, context.argument(index)));
+        let objects = (0..context.len()).map(|index| {
+            let value = context.argument(index);
+            object_of_value(py, value.map_err(|error| from_sqlite(py, &error))?)
+        });
         objects.collect::<PyResult<_>>().map(Self)
     }
 

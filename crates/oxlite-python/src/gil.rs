@@ -18,8 +18,11 @@ use std::time::{Duration, Instant};
 
 use oxlite_core::{Connection as Core, LockError};
 use oxlite_sqlite::Locked;
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+use crate::error::ProgrammingError;
 
 /// How long SQLite may go on working with the GIL held.
 const HOLD_AT_MOST: Duration = Duration::from_millis(1);
@@ -39,6 +42,37 @@ struct Crossing<T>(T);
 // dropped inside them (a statement's note) is put aside by PyO3 until the GIL is back.
 unsafe impl<T> Send for Crossing<T> {}
 
+/// Whether the interpreter is ending: this is its main thread then, no other goes on in Python any
+/// more, and the GIL once let go cannot be had again.
+fn is_ending() -> bool {
+    // SAFETY: may always be called.
+    unsafe { ffi::Py_IsInitialized() == 0 }
+}
+
+/// Runs `work`, which touches no Python object, without the GIL; while the interpreter is ending, with
+/// it.
+pub(crate) fn without<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    if is_ending() {
+        return work();
+    }
+    py.detach(work)
+}
+
+/// For what is done when an object goes: runs `work` with the GIL, with the exception that may be on
+/// its way put aside. Nothing is done where there is no interpreter any more.
+pub(crate) fn at_the_end(work: impl FnOnce(Python<'_>)) {
+    Python::try_attach(|py| {
+        let (mut kind, mut value, mut traceback) = Default::default();
+        let [kind, value, traceback]: [&mut *mut ffi::PyObject; 3] =
+            [&mut kind, &mut value, &mut traceback];
+        // SAFETY: the GIL is held; three places for what is set, if anything, which is then ours.
+        unsafe { ffi::PyErr_Fetch(kind, value, traceback) };
+        work(py);
+        // SAFETY: as fetched above, given back once.
+        unsafe { ffi::PyErr_Restore(*kind, *value, *traceback) };
+    });
+}
+
 /// Runs `work` on a locked connection without the GIL. What it captures is `Send`, so it holds no
 /// Python token.
 pub(crate) fn detached<T: Send>(
@@ -47,7 +81,7 @@ pub(crate) fn detached<T: Send>(
     work: impl FnOnce(&Locked<'_>) -> T + Send,
 ) -> T {
     let locked = Crossing(locked);
-    py.detach(move || {
+    without(py, move || {
         // Moved as a whole: closures capture fields, and the field alone is not `Send`.
         let locked = locked;
         work(locked.0)
@@ -62,7 +96,7 @@ pub(crate) fn detached_pair<T: Send>(
     work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> T + Send,
 ) -> T {
     let pair = Crossing((first, second));
-    py.detach(move || {
+    without(py, move || {
         let pair = pair;
         let (first, second) = pair.0;
         work(first, second)
@@ -72,15 +106,24 @@ pub(crate) fn detached_pair<T: Send>(
 /// Closes a connection without the GIL: the last one of a file runs a checkpoint.
 pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
     let locked = Crossing(locked);
-    py.detach(move || {
+    without(py, move || {
         let locked = locked;
         core.close(locked.0)
     })
 }
 
-/// Waits for the connection's lock without the GIL.
-pub(crate) fn wait_for<'c>(py: Python<'_>, core: &'c Core) -> Result<Locked<'c>, LockError> {
-    py.detach(|| Crossing(core.lock())).0
+/// Waits for the connection's lock without the GIL. Refused while the interpreter is ending: whoever
+/// has it goes on no more.
+pub(crate) fn wait_for<'c>(
+    py: Python<'_>,
+    core: &'c Core,
+) -> PyResult<Result<Locked<'c>, LockError>> {
+    if is_ending() {
+        return Err(ProgrammingError::new_err(
+            "The interpreter is ending, in the middle of another thread's use of this connection.",
+        ));
+    }
+    Ok(py.detach(|| Crossing(core.lock())).0)
 }
 
 /// What this thread does with the GIL while it steps.
@@ -173,6 +216,20 @@ thread_local! {
     static SIGNALLED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
+/// Refuses an interpreter whose GIL has been switched off by force (`PYTHON_GIL=0`).
+pub(crate) fn refuse_without_gil(py: Python<'_>) -> PyResult<()> {
+    let is_on = match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
+        Some(is_enabled) => is_enabled.call0()?.is_truthy()?,
+        None => true,
+    };
+    if is_on {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "Oxlite needs the GIL: start Python without PYTHON_GIL=0 and -X gil=0",
+    ))
+}
+
 /// Notes which thread runs signal handlers.
 pub(crate) fn note_main_thread(py: Python<'_>) -> PyResult<()> {
     let main_thread = py.import("threading")?.call_method0("main_thread")?;
@@ -201,15 +258,33 @@ pub(crate) fn is_signalled() -> bool {
     attached(|py| match py.check_signals() {
         Ok(()) => false,
         Err(raised) => {
-            SIGNALLED.replace(Some(raised));
+            keep_for_caller(raised);
             true
         }
     })
 }
 
-/// The exception that a signal handler has raised in mid-statement.
-pub(crate) fn take_signalled() -> Option<PyErr> {
+/// Keeps an exception that has come up in mid-statement and is none of the statement's own, such as
+/// `KeyboardInterrupt`; whoever runs the statement raises it.
+pub(crate) fn keep_for_caller(raised: PyErr) {
+    // The first one is the cause of those that follow.
+    SIGNALLED.with_borrow_mut(|kept| {
+        kept.get_or_insert(raised);
+    });
+}
+
+/// The exception that was kept in mid-statement.
+pub(crate) fn take_kept() -> Option<PyErr> {
     SIGNALLED.take()
+}
+
+/// Raises the exception that was kept in mid-statement, though the statement has ended well.
+#[inline]
+pub(crate) fn raise_kept() -> PyResult<()> {
+    match take_kept() {
+        Some(raised) => Err(raised),
+        None => Ok(()),
+    }
 }
 
 /// A run of steps that hold the GIL, interrupted when it has become too long.

@@ -8,6 +8,7 @@ mod adaptation;
 mod backup;
 mod blob;
 mod callback;
+mod changeset;
 mod connection;
 mod cursor;
 mod error;
@@ -15,10 +16,12 @@ mod execution;
 mod extension;
 mod function;
 mod gil;
+mod gil_cell;
 mod options;
 mod parameter_sets;
 mod parameters;
 mod row;
+mod session;
 mod signature;
 mod statement;
 mod values;
@@ -49,6 +52,10 @@ mod native {
     #[pymodule_export]
     use crate::callback::enable_callback_tracebacks;
     #[pymodule_export]
+    use crate::changeset::{
+        Absent, Change, Conflict, concat_changesets, invert_changeset, read_changeset,
+    };
+    #[pymodule_export]
     use crate::connection::{Connection, connect};
     #[pymodule_export]
     use crate::cursor::Cursor;
@@ -62,11 +69,14 @@ mod native {
     #[pymodule_export]
     use crate::row::Row;
     #[pymodule_export]
+    use crate::session::Session;
+    #[pymodule_export]
     use crate::statement::Statement;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        module.add("ABSENT", crate::changeset::absent(py)?)?;
         module.add("adapters", crate::adaptation::adapters(py))?;
         module.add("converters", crate::adaptation::converters(py))?;
         module.add("PARSE_DECLTYPES", DetectTypes::PARSE_DECLTYPES)?;
@@ -78,6 +88,7 @@ mod native {
         module.add("sqlite_version", build::version())?;
         module.add("sqlite_source_id", build::source_id())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::gil::refuse_without_gil(py)?;
         crate::gil::note_main_thread(py)?;
         let connection = module.getattr("Connection")?;
         connection.setattr("__call__", connection.getattr("_call")?)?;

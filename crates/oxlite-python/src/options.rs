@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use oxlite_core::{BusyHandler, BusyPolicy, OpenOptions, PragmaValue, Profile};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
 
@@ -129,12 +130,15 @@ pub(crate) fn build(
     options().map_err(|error| from_core(py, error))
 }
 
+/// `os.fspath`, which is there also when modules are not any more.
+pub(crate) fn file_system_path<'py>(path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the GIL is held; NULL (with an exception set) becomes an error.
+    unsafe { Bound::from_owned_ptr_or_err(path.py(), ffi::PyOS_FSPath(path.as_ptr())) }
+}
+
 /// The bytes of a path given as `str`, `bytes` or `os.PathLike`.
 fn database_name(database: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let path = database
-        .py()
-        .import("os")?
-        .call_method1("fspath", (database,))?;
+    let path = file_system_path(database)?;
     if let Ok(bytes) = path.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }

@@ -19,9 +19,6 @@ pub(crate) struct ParameterSets<'py> {
     at_once: usize,
     /// A set that needs code of the user's, which must not run before the sets ahead of it.
     pending: Option<Bound<'py, PyAny>>,
-    /// The statement's parameters.
-    names: Vec<Option<String>>,
-    deprecates_sequences: bool,
 }
 
 /// The sets of one crossing.
@@ -38,26 +35,24 @@ pub(crate) enum End {
 }
 
 impl<'py> ParameterSets<'py> {
-    /// `names` are those of the statement's parameters; whether a sequence for them is deprecated is
-    /// `deprecates_sequences`. May run code of the user's.
-    pub(crate) fn new(
-        parameter_sets: &Bound<'py, PyAny>,
-        names: Vec<Option<String>>,
-        deprecates_sequences: bool,
-    ) -> PyResult<Self> {
+    /// May run code of the user's.
+    pub(crate) fn new(parameter_sets: &Bound<'py, PyAny>) -> PyResult<Self> {
         let is_plain = parameter_sets.is_exact_instance_of::<PyList>()
             || parameter_sets.is_exact_instance_of::<PyTuple>();
         Ok(Self {
             iterator: parameter_sets.try_iter()?,
             at_once: if is_plain { SETS_PER_CROSSING } else { 1 },
             pending: None,
-            names,
-            deprecates_sequences,
         })
     }
 
-    /// Takes the sets of the next crossing. May run code of the user's.
-    pub(crate) fn take(&mut self) -> Crossing<'py> {
+    /// Takes the sets of the next crossing, for a statement whose parameters have these names. May run
+    /// code of the user's.
+    pub(crate) fn take(
+        &mut self,
+        names: &[Option<String>],
+        deprecates_sequences: bool,
+    ) -> Crossing<'py> {
         let mut crossing = Crossing {
             sets: Vec::with_capacity(self.at_once),
             end: End::No,
@@ -74,7 +69,7 @@ impl<'py> ParameterSets<'py> {
                     break;
                 }
             };
-            if let Some(objects) = parameters::collect_plain(&set, self.deprecates_sequences) {
+            if let Some(objects) = parameters::collect_plain(&set, deprecates_sequences) {
                 crossing.sets.push(objects);
                 continue;
             }
@@ -82,7 +77,7 @@ impl<'py> ParameterSets<'py> {
                 self.pending = Some(set);
                 break;
             }
-            match parameters::collect(&set, &self.names) {
+            match parameters::collect(&set, names) {
                 Ok(objects) => crossing.sets.push(objects),
                 Err(error) => crossing.end = End::Failed(error),
             }

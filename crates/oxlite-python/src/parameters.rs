@@ -127,9 +127,13 @@ pub(crate) fn collect<'py>(
             .map(|(position, name)| ready(named_object(parameters, position, name.as_deref())?))
             .collect::<PyResult<_>>()?
     } else {
-        warn_of_names(py, names)?;
         // A sequence by its behaviour, as the standard library takes it.
-        (0..parameters.len()?)
+        let supplied = parameters.len()?;
+        if supplied != names.len() {
+            return Err(wrong_count(names.len(), supplied));
+        }
+        warn_of_names(py, names)?;
+        (0..supplied)
             .map(|index| ready(parameters.get_item(index)?))
             .collect::<PyResult<_>>()?
     };

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyIndexError;
+use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
@@ -42,7 +43,8 @@ impl Row {
     /// Where the first column of that name stands.
     fn position(&self, wanted: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
         let py = wanted.py();
-        let text = wanted.to_str()?;
+        // A lone surrogate is in no column's name.
+        let text = wanted.to_str().unwrap_or_default();
         let columns = self.description.bind(py).as_slice();
         for (position, column) in columns.iter().enumerate() {
             let column = column.cast::<PyTuple>()?;
@@ -87,19 +89,25 @@ impl Row {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let data = self.data.bind(py);
-        if key.is_exact_instance_of::<PyInt>()
-            && let Ok(index) = key.extract::<isize>()
-        {
-            let length = data.len();
+        if key.is_exact_instance_of::<PyInt>() {
+            // SAFETY: the GIL is held; an int, exactly, so no code of the user's runs; -1 with an
+            // exception set, for one that does not fit, is looked at below.
+            let index = unsafe { ffi::PyLong_AsSsize_t(key.as_ptr()) };
+            if index == -1 && PyErr::take(py).is_some() {
+                return Err(PyIndexError::new_err(
+                    "cannot fit 'int' into an index-sized integer",
+                ));
+            }
+            let items = data.as_slice();
             let position = if index < 0 {
-                index + length as isize
+                index + items.len() as isize
             } else {
                 index
             };
-            return usize::try_from(position)
-                .ok()
-                .and_then(|position| data.get_item(position).ok())
-                .ok_or_else(|| PyIndexError::new_err("tuple index out of range"));
+            return match items.get(position as usize) {
+                Some(item) if position >= 0 => Ok(item.clone()),
+                _ => Err(PyIndexError::new_err("tuple index out of range")),
+            };
         }
         if let Ok(wanted) = key.cast::<PyString>() {
             return match self.position(wanted)? {
@@ -147,7 +155,7 @@ impl Row {
     }
 }
 
-/// Column names match whatever the case of their ASCII letters, as in SQL.
+/// Column names of ASCII match whatever their case, as in SQL; others match exactly.
 fn same_name(left: &str, right: &str) -> bool {
-    left.eq_ignore_ascii_case(right)
+    left == right || (left.is_ascii() && left.eq_ignore_ascii_case(right))
 }

@@ -119,7 +119,7 @@ pub(crate) fn row_to_tuple<'py>(
                 }
                 PyBytes::new(py, text).into_any()
             }
-            ValueRef::Text(text) => match PyString::from_bytes(py, text) {
+            ValueRef::Text(text) => match text_object(py, text) {
                 Ok(text) => text.into_any(),
                 Err(_) => return Err(undecodable(cached, locked, index, text)),
             },
@@ -140,8 +140,30 @@ pub(crate) fn object_of_value<'py>(
         ValueRef::Integer(integer) => PyInt::new(py, integer).into_any(),
         ValueRef::Real(real) => PyFloat::new(py, real).into_any(),
         ValueRef::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
-        ValueRef::Text(text) => PyString::from_bytes(py, text)?.into_any(),
+        ValueRef::Text(text) => text_object(py, text)?.into_any(),
     })
+}
+
+/// The `str` of UTF-8. Text of ASCII alone, most of what databases hold, is copied as it is; Python's
+/// decoder would look at each byte again to find that out.
+#[inline]
+fn text_object<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    /// The highest character of a `str` that holds one byte for each.
+    const ASCII: u32 = 127;
+    // Of strings of one character Python keeps one each.
+    if text.len() < 2 || !text.is_ascii() {
+        return PyString::from_bytes(py, text);
+    }
+    // SAFETY: the GIL is held; NULL (with an exception set) becomes an error. The fresh object, which
+    // nobody else has seen, has room for `len` bytes and a NUL, which is there already; the empty
+    // string is shared, and nothing is written to it.
+    unsafe {
+        let raw = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, ASCII);
+        let string = Bound::from_owned_ptr_or_err(py, raw)?.cast_into_unchecked::<PyString>();
+        let content = ffi::PyUnicode_DATA(raw).cast::<u8>();
+        std::ptr::copy_nonoverlapping(text.as_ptr(), content, text.len());
+        Ok(string)
+    }
 }
 
 /// `bytes` of `length` that `fill` writes in place, and returns to show that it has.
@@ -254,7 +276,9 @@ pub(crate) fn columns<'py>(
     let registry = adaptation::converters(py);
     let converter = |names: &SmallVec<[Py<PyString>; 2]>| -> PyResult<Option<Py<PyAny>>> {
         for name in names {
-            if let Some(converter) = registry.get_item(name)? {
+            // `None` takes a converter away.
+            let converter = registry.get_item(name)?;
+            if let Some(converter) = converter.filter(|converter| !converter.is_none()) {
                 return Ok(Some(converter.unbind()));
             }
         }

@@ -9,6 +9,9 @@
 //!   the values are the iterator's and those of a statement that only SQLite steps.
 //! - The handler is `Send`, so it cannot hold a guard, and what counts guards stays true.
 //! - No panic unwinds into C: it aborts.
+//! - What undoes an application cannot be stopped. SQLite's own `ROLLBACK TO` can, by an interruption
+//!   while a query is unread; then half a changeset stayed in a savepoint that nobody knew. So the
+//!   savepoint is ours, and interruptions wait.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
@@ -18,6 +21,7 @@ use std::slice;
 
 use libsqlite3_sys as ffi;
 
+use crate::callbacks::Callbacks;
 use crate::changeset::{Change, Checked};
 use crate::connection::Locked;
 use crate::error::{Error, Result};
@@ -53,7 +57,7 @@ pub enum Conflict<'a> {
     /// `SQLITE_CHANGESET_FOREIGN_KEY`: all changes are made and foreign keys are violated; asked once,
     /// at the end.
     ForeignKey {
-        /// How often they are violated, in the whole database.
+        /// How often, in the whole database, as far as SQLite tells: it says 1, however many.
         violations: usize,
     },
 }
@@ -99,8 +103,27 @@ impl Locked<'_> {
         let mut application = Application {
             wanted,
             on_conflict,
+            callbacks: self.callbacks(),
             failure: None,
         };
+        let _postponement = self.postpone_interruptions();
+        self.execute_batch("SAVEPOINT changeset_apply")?;
+        let outcome = self
+            .apply_in_savepoint(&checked, &mut application)
+            .and_then(|()| self.execute_batch("RELEASE changeset_apply"));
+        if outcome.is_err() {
+            // It fails if the savepoint is gone, with all that was done in it.
+            let undo = "ROLLBACK TO changeset_apply; RELEASE changeset_apply";
+            let _ = self.unstoppable(|| self.execute_batch(undo));
+        }
+        outcome
+    }
+
+    fn apply_in_savepoint(
+        &self,
+        checked: &Checked<'_>,
+        application: &mut Application<'_, '_, '_>,
+    ) -> Result<()> {
         let (length, bytes) = checked.parts();
         let call_filter: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int = call_filter;
         // SAFETY: open and locked; a well-formed changeset of that length; the argument is what the
@@ -112,13 +135,13 @@ impl Locked<'_> {
                 bytes,
                 (!application.wanted.is_empty()).then_some(call_filter),
                 Some(call_conflict),
-                (&raw mut application).cast(),
+                ptr::from_mut(application).cast(),
                 ptr::null_mut(),
                 ptr::null_mut(),
-                0,
+                ffi::SQLITE_CHANGESETAPPLY_NOSAVEPOINT as c_int,
             )
         };
-        match application.failure {
+        match application.failure.take() {
             Some(failure) => Err(failure),
             None => self.check(code),
         }
@@ -126,15 +149,16 @@ impl Locked<'_> {
 }
 
 /// What the trampolines need of one application.
-struct Application<'a, 'h> {
+struct Application<'a, 'h, 'c> {
     /// The filter's answers; empty without a filter.
     wanted: HashMap<&'a CStr, bool>,
     on_conflict: &'a mut ConflictHandler<'h>,
+    callbacks: &'c Callbacks,
     /// Why it was aborted.
     failure: Option<Error>,
 }
 
-impl Application<'_, '_> {
+impl Application<'_, '_, '_> {
     /// Asks the handler; what cannot be done is an error.
     fn resolve(&mut self, conflict: &Conflict<'_>) -> Result<ConflictAction> {
         let answer = catch_unwind(AssertUnwindSafe(|| (self.on_conflict)(conflict)));
@@ -142,6 +166,9 @@ impl Application<'_, '_> {
             let message = "the conflict handler panicked";
             return Err(Error::new(ffi::SQLITE_ABORT, message));
         };
+        if self.callbacks.is_interruption_postponed() {
+            return Err(Error::new(ffi::SQLITE_INTERRUPT, "interrupted"));
+        }
         match (action, conflict) {
             (ConflictAction::Omit, _)
             | (ConflictAction::Replace, Conflict::Data { .. } | Conflict::Conflict { .. }) => {
@@ -169,7 +196,7 @@ unsafe extern "C" fn call_filter(argument: *mut c_void, table: *const c_char) ->
     // name for the length of this call.
     let (application, table) = unsafe {
         (
-            &*argument.cast::<Application<'_, '_>>(),
+            &*argument.cast::<Application<'_, '_, '_>>(),
             CStr::from_ptr(table),
         )
     };
@@ -183,7 +210,7 @@ unsafe extern "C" fn call_conflict(
 ) -> c_int {
     // SAFETY: the application of the running call. A handler that applies another changeset has
     // another one, so nothing else is using it.
-    let application = unsafe { &mut *argument.cast::<Application<'_, '_>>() };
+    let application = unsafe { &mut *argument.cast::<Application<'_, '_, '_>>() };
     // SAFETY: the iterator of this call of the handler.
     let conflict = unsafe { conflict(kind, iterator) };
     match conflict.and_then(|conflict| application.resolve(&conflict)) {

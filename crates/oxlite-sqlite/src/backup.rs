@@ -92,7 +92,8 @@ impl Backup {
         match unsafe { ffi::sqlite3_backup_step(self.raw.as_ptr(), pages) } {
             ffi::SQLITE_OK => Ok(BackupStep::More),
             ffi::SQLITE_DONE => Ok(BackupStep::Done),
-            code if matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => {
+            // SQLITE_LOCKED_SHAREDCACHE does not pass by waiting: the lock may be this thread's own.
+            code if code & 0xff == ffi::SQLITE_BUSY || code == ffi::SQLITE_LOCKED => {
                 Ok(BackupStep::Locked(code))
             }
             code => Err(Error::from_code(code)),

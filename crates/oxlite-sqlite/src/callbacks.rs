@@ -14,6 +14,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use libsqlite3_sys as ffi;
@@ -58,6 +60,10 @@ pub(crate) struct Callbacks {
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
     /// run a checkpoint. Also set by [`Locked::undisturbed`].
     pub(crate) is_running: Cell<bool>,
+    /// Whether statements are to be stopped without SQLite's own interruption: see `connection.rs`.
+    pub(crate) is_interruption_postponed: Arc<AtomicBool>,
+    /// Whether nothing may be stopped now: see [`Locked::unstoppable`].
+    is_unstoppable: Cell<bool>,
 }
 
 impl Callbacks {
@@ -66,6 +72,11 @@ impl Callbacks {
             database: NonNull::new(database),
             ..Self::default()
         }
+    }
+
+    /// Whether an interruption waits until the changeset that is being applied is done with.
+    pub(crate) fn is_interruption_postponed(&self) -> bool {
+        self.is_interruption_postponed.load(Ordering::Relaxed)
     }
 
     /// Lets go of everything, when the connection has been closed.
@@ -99,6 +110,9 @@ impl BusyWait<'_> {
     /// (<https://sqlite.org/c3ref/interrupt.html>). SQLite itself looks only once it has the lock.
     pub fn is_interrupted(&self) -> bool {
         let database = self.callbacks.database;
+        if self.callbacks.is_interruption_postponed() {
+            return true;
+        }
         // SAFETY: the connection is calling, so it is open, and locked by this thread.
         database
             .is_some_and(|database| unsafe { ffi::sqlite3_is_interrupted(database.as_ptr()) != 0 })
@@ -279,6 +293,17 @@ impl Locked<'_> {
     }
 }
 
+impl Locked<'_> {
+    /// Runs `f`, in which the progress handler is not asked: for what undoes something.
+    pub(crate) fn unstoppable<T>(&self, f: impl FnOnce() -> T) -> T {
+        let is_unstoppable = &self.callbacks().is_unstoppable;
+        let was_unstoppable = is_unstoppable.replace(true);
+        let result = f();
+        is_unstoppable.set(was_unstoppable);
+        result
+    }
+}
+
 /// The closure in a slot, and its answer; `otherwise` if it is gone or panics. Meanwhile the
 /// connection cannot be locked.
 pub(crate) fn call<F: ?Sized, T>(
@@ -354,9 +379,12 @@ unsafe extern "C" fn call_authorizer(
 unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(callbacks, &callbacks.progress, true, |progress| {
-        progress()
-    }))
+    if callbacks.is_unstoppable.get() {
+        return 0;
+    }
+    let stop = callbacks.is_interruption_postponed()
+        || call(callbacks, &callbacks.progress, true, |progress| progress());
+    c_int::from(stop)
 }
 
 unsafe extern "C" fn call_trace(

@@ -43,16 +43,43 @@ pub struct Change<'a> {
 /// Reads the changes of a changeset or patchset, one after the other. After an error there are none.
 pub fn read_changeset(changeset: &[u8]) -> Changes<'_> {
     Changes {
+        whole: changeset,
         rest: changeset,
+        header: None,
         kind: None,
         table: None,
     }
 }
 
+/// Where the reading of a changeset has got to: see [`Changes::position`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChangesetPosition {
+    /// Where the table begins that the next change belongs to.
+    header: Option<usize>,
+    /// Where the next change begins.
+    next: usize,
+}
+
+/// Goes on reading where another reader of the same bytes has got to, for whoever cannot borrow them
+/// all the while.
+pub fn read_changeset_from(changeset: &[u8], position: ChangesetPosition) -> Changes<'_> {
+    let mut changes = read_changeset(changeset);
+    if let Some(header) = position.header {
+        changes.rest = changeset.get(header..).unwrap_or_default();
+        // Read before without an error, if these are the same bytes.
+        let _ = changes.any_header();
+    }
+    changes.rest = changeset.get(position.next..).unwrap_or_default();
+    changes
+}
+
 /// The changes of a changeset: see [`read_changeset`].
 #[derive(Clone, Debug)]
 pub struct Changes<'a> {
+    whole: &'a [u8],
     rest: &'a [u8],
+    /// Where the latest table begins.
+    header: Option<usize>,
     kind: Option<Kind>,
     table: Option<Table<'a>>,
 }
@@ -89,14 +116,18 @@ impl<'a> Changes<'a> {
         self.kind.map(|kind| kind == Kind::Patchset)
     }
 
+    /// Where the next change is looked for, to go on by [`read_changeset_from`].
+    pub fn position(&self) -> ChangesetPosition {
+        ChangesetPosition {
+            header: self.header,
+            next: self.whole.len() - self.rest.len(),
+        }
+    }
+
     fn change(&mut self) -> Result<Option<Change<'a>>> {
-        loop {
-            match self.rest.first() {
-                None => return Ok(None),
-                Some(b'T') => self.header(Kind::Changeset)?,
-                Some(b'P') => self.header(Kind::Patchset)?,
-                Some(_) => break,
-            }
+        while self.any_header()? {}
+        if self.rest.is_empty() {
+            return Ok(None);
         }
         let (Some(table), Some(kind)) = (self.table, self.kind) else {
             return Err(corrupt("it does not begin with a table"));
@@ -144,6 +175,18 @@ impl<'a> Changes<'a> {
             old,
             new,
         }))
+    }
+
+    /// A table, if that is what comes next.
+    fn any_header(&mut self) -> Result<bool> {
+        let header = self.whole.len() - self.rest.len();
+        match self.rest.first() {
+            Some(b'T') => self.header(Kind::Changeset)?,
+            Some(b'P') => self.header(Kind::Patchset)?,
+            _ => return Ok(false),
+        }
+        self.header = Some(header);
+        Ok(true)
     }
 
     /// The letter `T` or `P`, the number of columns, which are in the primary key, the name.

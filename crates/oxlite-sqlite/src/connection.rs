@@ -25,6 +25,8 @@ use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 
 use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
+use crate::statement::Statement;
+use crate::vfs;
 
 /// How a database is opened (<https://sqlite.org/c3ref/open.html>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,8 +101,17 @@ enum Orphan {
 // deleted under the lock.
 unsafe impl Send for Orphan {}
 
-/// The target of `sqlite3_interrupt`, NULL once closed.
-struct Interruptible(*mut ffi::sqlite3);
+/// The target of `sqlite3_interrupt`.
+struct Interruptible {
+    /// NULL once closed.
+    database: *mut ffi::sqlite3,
+    /// How many changesets are being applied, one inside the other. SQLite's own interruption would
+    /// also stop what undoes an application, for as long as any statement is active.
+    applications: u32,
+    /// Shared with `Callbacks`: whether an interruption waits for the application to end, and makes it
+    /// end soon.
+    is_postponed: Arc<AtomicBool>,
+}
 
 // SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open.
 unsafe impl Send for Interruptible {}
@@ -225,6 +236,7 @@ pub struct Connection {
 impl Connection {
     /// Opens a database file, `:memory:`, or a temporary database (the empty name).
     pub fn open(name: &CStr, flags: OpenFlags) -> Result<Self> {
+        vfs::install();
         let mut database = ptr::null_mut();
         // SAFETY: a NUL-terminated name, a place for the handle, the default VFS.
         let code = unsafe {
@@ -238,6 +250,12 @@ impl Connection {
             unsafe { ffi::sqlite3_close(database) };
             return Err(error);
         }
+        let callbacks = Box::new(Callbacks::new(database));
+        let interruptible = Interruptible {
+            database,
+            applications: 0,
+            is_postponed: Arc::clone(&callbacks.is_interruption_postponed),
+        };
         Ok(Self {
             handle: Arc::new(Handle {
                 state: ReentrantMutex::new(State {
@@ -245,14 +263,14 @@ impl Connection {
                     closed: Cell::new(false),
                     depth: Cell::new(0),
                     statements: RefCell::default(),
-                    callbacks: Box::new(Callbacks::new(database)),
+                    callbacks,
                     sessions: RefCell::default(),
                     blobs: RefCell::default(),
                     backups: Cell::new(0),
                 }),
                 orphans: Mutex::new(Vec::new()),
                 has_orphans: AtomicBool::new(false),
-                interruptible: Mutex::new(Interruptible(database)),
+                interruptible: Mutex::new(interruptible),
             }),
         })
     }
@@ -270,7 +288,12 @@ impl Connection {
 
     /// Whether it has not been closed. Another thread may close it the next moment.
     pub fn is_open(&self) -> bool {
-        !self.handle.interruptible.lock().0.is_null()
+        !self.handle.interruptible.lock().database.is_null()
+    }
+
+    /// Whether `statement` is one of this connection's.
+    pub fn has_prepared(&self, statement: &Statement) -> bool {
+        statement.is_of(&self.handle)
     }
 
     /// A handle that can interrupt this connection from any thread and does not keep it open.
@@ -295,11 +318,15 @@ impl InterruptHandle {
             return false;
         };
         let target = handle.interruptible.lock();
-        if target.0.is_null() {
+        if target.database.is_null() {
             return false;
         }
+        if target.applications > 0 {
+            target.is_postponed.store(true, Ordering::Relaxed);
+            return true;
+        }
         // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
-        unsafe { ffi::sqlite3_interrupt(target.0) };
+        unsafe { ffi::sqlite3_interrupt(target.database) };
         true
     }
 }
@@ -402,6 +429,15 @@ impl<'c> Locked<'c> {
             .set(backups.saturating_add_signed(change));
     }
 
+    /// Postpones interruptions until the result is dropped. The progress handler, if there is one,
+    /// stops statements meanwhile.
+    pub(crate) fn postpone_interruptions(&self) -> Postponement<'c> {
+        self.handle.interruptible.lock().applications += 1;
+        Postponement {
+            handle: self.handle,
+        }
+    }
+
     fn require_outermost(&self, what: &str) -> Result<()> {
         if self.state.depth.get() == 1 {
             return Ok(());
@@ -423,7 +459,7 @@ impl<'c> Locked<'c> {
                 "unable to close due to unfinalized statements or unfinished backups",
             ));
         }
-        self.handle.interruptible.lock().0 = ptr::null_mut();
+        self.handle.interruptible.lock().database = ptr::null_mut();
         let database = self.database();
         for statement in self.state.statements.take() {
             // SAFETY: a live statement of this connection, forgotten by the line above. Its owner
@@ -450,6 +486,14 @@ impl<'c> Locked<'c> {
         } else {
             Err(Error::from_code(code))
         }
+    }
+
+    /// Whether a statement of ours is in the middle of its rows, or a blob is open.
+    pub fn is_in_use(&self) -> bool {
+        let statements = self.state.statements.borrow();
+        // SAFETY: live statements of this open connection, whose lock we hold.
+        let is_running = |raw: &NonNull<_>| unsafe { ffi::sqlite3_stmt_busy(raw.as_ptr()) != 0 };
+        statements.iter().any(is_running) || !self.state.blobs.borrow().is_empty()
     }
 
     /// Whether no transaction is open (<https://sqlite.org/c3ref/get_autocommit.html>).
@@ -591,6 +635,25 @@ impl<'c> Locked<'c> {
         // SAFETY: as above; not used after this line.
         unsafe { ffi::sqlite3_free(message.cast()) };
         Err(Error::new(code, text))
+    }
+}
+
+/// While it lives, interruptions wait.
+pub(crate) struct Postponement<'c> {
+    handle: &'c Handle,
+}
+
+impl Drop for Postponement<'_> {
+    fn drop(&mut self) {
+        let mut target = self.handle.interruptible.lock();
+        target.applications -= 1;
+        if target.applications == 0
+            && target.is_postponed.swap(false, Ordering::Relaxed)
+            && !target.database.is_null()
+        {
+            // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
+            unsafe { ffi::sqlite3_interrupt(target.database) };
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::slice;
 
 use libsqlite3_sys as ffi;
@@ -59,28 +60,15 @@ impl FunctionContext<'_> {
         self.arguments.is_empty()
     }
 
-    /// Argument `index` (from 0); NULL past the end.
-    pub fn argument(&self, index: usize) -> ValueRef<'_> {
-        let Some(value) = self.arguments.get(index).copied() else {
-            return ValueRef::Null;
+    /// Argument `index` (from 0); NULL past the end. An error when memory runs out.
+    #[inline]
+    pub fn argument(&self, index: usize) -> Result<ValueRef<'_>> {
+        let value = self.arguments.get(index).copied().and_then(NonNull::new);
+        let Some(value) = value else {
+            return Ok(ValueRef::Null);
         };
-        // SAFETY: a protected value of the running call. Its type is asked first and the value read
-        // in it, so nothing is converted; the length is asked after the pointer.
-        unsafe {
-            match ffi::sqlite3_value_type(value) {
-                ffi::SQLITE_INTEGER => ValueRef::Integer(ffi::sqlite3_value_int64(value)),
-                ffi::SQLITE_FLOAT => ValueRef::Real(ffi::sqlite3_value_double(value)),
-                ffi::SQLITE_TEXT => {
-                    let text = ffi::sqlite3_value_text(value);
-                    ValueRef::Text(bytes(text, ffi::sqlite3_value_bytes(value)))
-                }
-                ffi::SQLITE_BLOB => {
-                    let blob = ffi::sqlite3_value_blob(value).cast();
-                    ValueRef::Blob(bytes(blob, ffi::sqlite3_value_bytes(value)))
-                }
-                _ => ValueRef::Null,
-            }
-        }
+        // SAFETY: a protected value of the running call, unchanged while it lasts.
+        unsafe { ValueRef::from_c(value) }
     }
 
     /// Sets the result. Text and blobs are copied; too long ones become the error for that.

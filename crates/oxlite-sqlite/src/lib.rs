@@ -38,6 +38,7 @@ mod serialize;
 mod session;
 mod statement;
 mod value;
+mod vfs;
 
 pub mod build;
 
@@ -48,7 +49,10 @@ pub use callbacks::{
     Authorization, Authorizer, BusyWait, CommitHook, ProgressHandler, RollbackHook, RowChange,
     Traced, Tracer, UpdateHook, WalHook,
 };
-pub use changeset::{Change, Changes, concat_changesets, invert_changeset, read_changeset};
+pub use changeset::{
+    Change, Changes, ChangesetPosition, concat_changesets, invert_changeset, read_changeset,
+    read_changeset_from,
+};
 pub use code::{RESULT_CODES, code_name};
 pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
 pub use constants::CONSTANTS;
@@ -59,6 +63,7 @@ pub use serialize::Serialized;
 pub use session::Session;
 pub use statement::{Prepared, Row, Statement, Step};
 pub use value::ValueRef;
+pub use vfs::{about_to_wait, call_before_waiting};
 
 /// Whether `sql` ends in a complete statement (<https://sqlite.org/c3ref/complete.html>).
 pub fn is_complete_statement(sql: &std::ffi::CStr) -> bool {
@@ -70,7 +75,8 @@ pub fn is_complete_statement(sql: &std::ffi::CStr) -> bool {
 pub mod codes {
     pub use libsqlite3_sys::{
         SQLITE_ABORT, SQLITE_AUTH, SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_CANTOPEN,
-        SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
+        SQLITE_CHANGESET_ABORT, SQLITE_CHANGESET_OMIT, SQLITE_CHANGESET_REPLACE, SQLITE_CONSTRAINT,
+        SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
         SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DELETE, SQLITE_DENY, SQLITE_DONE,
         SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INSERT, SQLITE_INTERNAL,
         SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH,

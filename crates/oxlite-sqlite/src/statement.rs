@@ -138,13 +138,23 @@ impl Statement {
     /// crate's invariant.
     #[inline]
     fn check_owner(&self, locked: &Locked<'_>) -> Result<()> {
-        if Arc::ptr_eq(&self.handle, locked.handle()) {
+        if self.belongs_to(locked) {
             return Ok(());
         }
         Err(Error::new(
             ffi::SQLITE_MISUSE,
             "the statement belongs to another connection",
         ))
+    }
+
+    /// Whether this is the guard of the statement's own connection.
+    #[inline]
+    pub fn belongs_to(&self, locked: &Locked<'_>) -> bool {
+        self.is_of(locked.handle())
+    }
+
+    pub(crate) fn is_of(&self, handle: &Arc<Handle>) -> bool {
+        Arc::ptr_eq(&self.handle, handle)
     }
 
     /// How many parameters the SQL has: the highest number used.
@@ -355,33 +365,13 @@ impl Row<'_> {
         if index >= self.column_count {
             return Err(Error::from_code(ffi::SQLITE_RANGE));
         }
-        let raw = self.raw.as_ptr();
-        let column = index as c_int;
         // SAFETY: the row's borrow keeps the statement live, locked and unmoved; the index is in
-        // range. The type is asked first and each value read in its own type, so SQLite converts
-        // nothing; length is asked after the pointer, as its documentation requires.
+        // range. SQLite calls the value unprotected because another thread could use it meanwhile;
+        // the guard excludes that.
         unsafe {
-            match ffi::sqlite3_column_type(raw, column) {
-                ffi::SQLITE_INTEGER => {
-                    Ok(ValueRef::Integer(ffi::sqlite3_column_int64(raw, column)))
-                }
-                ffi::SQLITE_FLOAT => Ok(ValueRef::Real(ffi::sqlite3_column_double(raw, column))),
-                ffi::SQLITE_TEXT => {
-                    let text = ffi::sqlite3_column_text(raw, column);
-                    let length = ffi::sqlite3_column_bytes(raw, column) as usize;
-                    bytes_from_c(text, length).map(ValueRef::Text)
-                }
-                ffi::SQLITE_BLOB => {
-                    let blob = ffi::sqlite3_column_blob(raw, column);
-                    let length = ffi::sqlite3_column_bytes(raw, column) as usize;
-                    if length == 0 {
-                        // A zero-length blob is a NULL pointer by design.
-                        return Ok(ValueRef::Blob(&[]));
-                    }
-                    bytes_from_c(blob.cast(), length).map(ValueRef::Blob)
-                }
-                _ => Ok(ValueRef::Null),
-            }
+            let value = ffi::sqlite3_column_value(self.raw.as_ptr(), index as c_int);
+            let value = NonNull::new(value).ok_or_else(|| Error::from_code(ffi::SQLITE_NOMEM))?;
+            ValueRef::from_c(value)
         }
     }
 

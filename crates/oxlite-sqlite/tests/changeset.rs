@@ -7,7 +7,7 @@ use std::slice;
 use libsqlite3_sys as ffi;
 use oxlite_sqlite::{
     Conflict, ConflictAction, Connection, Locked, OpenFlags, ValueRef, codes, concat_changesets,
-    invert_changeset, read_changeset,
+    invert_changeset, read_changeset, read_changeset_from,
 };
 
 const SCHEMA: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b UNIQUE);
@@ -330,4 +330,41 @@ fn random_bytes_and_random_pieces_do_no_harm() {
         }
         use_all(&locked, &mutated, &changeset);
     }
+}
+
+#[test]
+fn reading_can_be_interrupted_after_each_change() {
+    let (changeset, patchset) = real();
+    for bytes in [&changeset[..], &patchset, &changeset[..changeset.len() - 1]] {
+        let mut position = read_changeset(bytes).position();
+        let mut piecemeal = Vec::new();
+        loop {
+            let mut changes = read_changeset_from(bytes, position);
+            let Some(change) = changes.next() else { break };
+            piecemeal.push(change);
+            position = changes.position();
+        }
+        assert_eq!(piecemeal, read_changeset(bytes).collect::<Vec<_>>());
+        assert!(piecemeal.len() > 6);
+        // A position of other bytes may be nonsense, but does no harm.
+        for end in 0..bytes.len() {
+            read_changeset_from(&bytes[..end], position).for_each(drop);
+            read_changeset_from(&bytes[bytes.len() - end..], position).for_each(drop);
+        }
+    }
+    // Also a mixture is still noticed.
+    let mixed = [&changeset[..], &patchset].concat();
+    let mut changes = read_changeset(&mixed);
+    let first = changes.by_ref().count();
+    let mut position = read_changeset(&mixed).position();
+    let mut second = 0;
+    loop {
+        let mut changes = read_changeset_from(&mixed, position);
+        if changes.next().is_none() {
+            break;
+        }
+        position = changes.position();
+        second += 1;
+    }
+    assert_eq!(first, second);
 }

@@ -864,3 +864,46 @@ fn concatenated_changesets_do_both() {
     // An empty one is of either kind.
     assert!(concat_changesets(&[], &patch).is_ok());
 }
+
+#[test]
+fn an_interruption_does_not_stop_the_undoing() {
+    let (source, target) = (open(ALL_TYPES), open(ALL_TYPES));
+    let source = source.lock().expect("open");
+    let session = record(&source);
+    run(&source, "INSERT INTO t VALUES(1, 1), (2, 2), (3, 3)");
+    let changeset = session.changeset(&source).expect("a changeset");
+    let locked = target.lock().expect("open");
+    for (action, is_unread) in [
+        (ConflictAction::Abort, true),
+        (ConflictAction::Replace, true),
+        (ConflictAction::Omit, true),
+        (ConflictAction::Omit, false),
+    ] {
+        run(
+            &locked,
+            "DELETE FROM t; INSERT INTO t VALUES(3, 0), (2, 0); BEGIN; INSERT INTO t VALUES(9, 9)",
+        );
+        let prepared = locked.prepare("VALUES (1), (2)", false).expect("prepares");
+        let mut query = prepared.statement.expect("a statement");
+        if is_unread {
+            assert_eq!(query.step(&locked), Ok(Step::Row));
+        }
+        let error = locked
+            .apply_changeset(&changeset, None, &mut |_| {
+                assert!(target.interrupt_handle().interrupt());
+                action
+            })
+            .expect_err("interrupted");
+        assert_eq!(error.code(), codes::SQLITE_INTERRUPT);
+        assert!(
+            !locked.is_autocommit(),
+            "the outer transaction is not the application's"
+        );
+        // The query is interrupted afterwards, as it would be by SQLite.
+        assert_eq!(query.step(&locked).is_err(), is_unread);
+        query.reset(&locked).ok();
+        assert_eq!(count(&locked, "t"), "Integer(3)");
+        assert!(locked.execute_batch("RELEASE changeset_apply").is_err());
+        run(&locked, "COMMIT");
+    }
+}

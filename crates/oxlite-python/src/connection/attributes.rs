@@ -15,15 +15,15 @@ impl Connection {
     }
 
     #[setter]
-    fn set_row_factory(&self, factory: Option<Py<PyAny>>) {
-        let replaced = std::mem::replace(&mut self.attributes.lock().row_factory, factory);
+    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
+        let replaced = std::mem::replace(&mut self.attributes.get_mut(py).row_factory, factory);
         drop(replaced);
     }
 
     /// Called with the bytes of each TEXT value; `str` by default.
     #[getter]
     fn text_factory(&self, py: Python<'_>) -> Py<PyAny> {
-        match &self.attributes.lock().text_factory {
+        match &self.attributes.get(py).text_factory {
             Some(factory) => factory.clone_ref(py),
             None => PyType::new::<PyString>(py).into_any().unbind(),
         }
@@ -31,9 +31,10 @@ impl Connection {
 
     #[setter]
     fn set_text_factory(&self, factory: &Bound<'_, PyAny>) {
-        let is_str = factory.is(PyType::new::<PyString>(factory.py()));
+        let py = factory.py();
+        let is_str = factory.is(PyType::new::<PyString>(py));
         let factory = (!is_str).then(|| factory.clone().unbind());
-        let replaced = std::mem::replace(&mut self.attributes.lock().text_factory, factory);
+        let replaced = std::mem::replace(&mut self.attributes.get_mut(py).text_factory, factory);
         drop(replaced);
     }
 
@@ -41,14 +42,14 @@ impl Connection {
     /// `oxlite.StatementTimeout`; `None` for as long as it takes. The application's own time between
     /// two fetches does not count; waiting for a lock does.
     #[getter]
-    fn statement_timeout(&self) -> Option<f64> {
-        let timeout = self.attributes.lock().statement_timeout;
+    fn statement_timeout(&self, py: Python<'_>) -> Option<f64> {
+        let timeout = self.attributes.get(py).statement_timeout;
         timeout.map(|timeout| timeout.as_secs_f64())
     }
 
     #[setter]
-    fn set_statement_timeout(&self, timeout: Option<f64>) -> PyResult<()> {
-        self.attributes.lock().statement_timeout = options::statement_timeout(timeout)?;
+    fn set_statement_timeout(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
+        self.attributes.get_mut(py).statement_timeout = options::statement_timeout(timeout)?;
         Ok(())
     }
 
@@ -56,7 +57,7 @@ impl Connection {
     #[getter]
     fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
         let core = self.core()?;
-        let locked = lock(py, &core)?;
+        let locked = lock(py, core)?;
         Ok(locked.total_changes())
     }
 

@@ -27,7 +27,10 @@ impl Connection {
     ) -> PyResult<()> {
         let callable = callable.map(Callable::new);
         self.on_locked(py, |_, locked| set(locked, callable.clone()))?;
-        let replaced = self.attributes.lock().callables.replace(kind, callable);
+        let replaced = {
+            let mut attributes = self.attributes.get_mut(py);
+            attributes.callables.replace(kind, callable)
+        };
         drop(replaced);
         Ok(())
     }
@@ -93,6 +96,29 @@ impl Connection {
         self.set_callback(py, Kind::Update, update_hook, |locked, callable| {
             locked.set_update_hook(callable.map(callback::update_hook));
             Ok(())
+        })
+    }
+
+    /// Calls `preupdate_hook` before each row that a statement inserts, updates or deletes, with
+    /// `SQLITE_INSERT`, `SQLITE_UPDATE` or `SQLITE_DELETE`, the schema, the table, the row id before
+    /// and after, and the row before and after, as tuples; `None` stands for what there is not: the
+    /// row before an insert, the row after a delete. `None` removes it.
+    ///
+    /// A write through a `Blob` is an update whose new row is `None`, since it is not known. TEXT that
+    /// is not UTF-8 comes as `str` with surrogate escapes. The row ids of a table WITHOUT ROWID mean
+    /// nothing. The hook can neither change nor prevent anything, and cannot use the connection; a
+    /// connection with a `Session` cannot have one
+    /// (<https://sqlite.org/c3ref/preupdate_blobwrite.html>).
+    #[pyo3(signature = (preupdate_hook, /))]
+    fn set_preupdate_hook(
+        &self,
+        py: Python<'_>,
+        preupdate_hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        self.set_callback(py, Kind::Preupdate, preupdate_hook, |locked, callable| {
+            locked
+                .set_preupdate_hook(callable.map(callback::preupdate_hook))
+                .map_err(|error| from_sqlite(py, &error))
         })
     }
 

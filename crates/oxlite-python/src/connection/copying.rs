@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::{Connection, c_name, lock};
 use crate::backup::{self, Pace};
@@ -52,7 +52,7 @@ impl Connection {
             pause,
         };
         let (source, target) = (slf.get().core()?, target.get().core()?);
-        backup::back_up(py, &source, &target, &c_name(name)?, &pace)
+        backup::back_up(py, source, target, &c_name(name)?, &pace)
     }
 
     /// The content of the database `name`, as its file would be.
@@ -69,11 +69,13 @@ impl Connection {
                 return Ok(content);
             }
             let content = detached(py, locked, |locked| locked.serialize(&schema));
-            let content = content.map_err(|error| {
-                let message = format!("unable to serialize '{name}': {}", error.message());
-                OperationalError::new_err(message)
-            })?;
-            Ok(PyBytes::new(py, &content))
+            match content {
+                Ok(content) if !content.is_empty() => Ok(PyBytes::new(py, &content)),
+                // A schema that does not exist, or a database without a page: SQLite does not say.
+                _ => Err(OperationalError::new_err(format!(
+                    "unable to serialize '{name}'"
+                ))),
+            }
         })
     }
 
@@ -81,7 +83,11 @@ impl Connection {
     #[pyo3(signature = (data, /, *, name = "main"))]
     fn deserialize(&self, py: Python<'_>, data: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
         let schema = c_name(name)?;
-        let content = bytes_like(data)?;
+        let content = match data.cast::<PyString>() {
+            // The standard library takes a str for its UTF-8.
+            Ok(text) => PyBytes::new(py, text.to_str()?.as_bytes()),
+            Err(_) => bytes_like(data)?,
+        };
         let content = content.as_bytes();
         self.on_locked(py, |_, locked| {
             detached(py, locked, |locked| locked.deserialize(&schema, content))
@@ -106,13 +112,13 @@ impl Connection {
         let (schema, table, column) = (c_name(name)?, c_name(table)?, c_name(column)?);
         let core = connection.core()?;
         let blob = {
-            let locked = lock(py, &core)?;
+            let locked = lock(py, core)?;
             detached(py, &locked, |locked| {
                 locked.open_blob(&schema, &table, &column, row, readonly.0)
             })
             .map_err(|error| from_sqlite(py, &error))?
         };
-        Bound::new(py, Blob::new(slf.clone().unbind(), core, blob))
+        Bound::new(py, Blob::new(slf.clone().unbind(), core.clone(), blob))
     }
 
     /// An iterator over the SQL text that makes the database anew, statement by statement.

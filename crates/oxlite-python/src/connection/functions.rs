@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::{Connection, c_name};
 use crate::error::{OperationalError, ProgrammingError, from_sqlite};
 use crate::function::{self, PythonAggregate};
+use crate::options::Truth;
 use crate::signature::{hand_on, warn_of_keywords};
 
 impl Connection {
@@ -75,7 +76,7 @@ impl Connection {
             locked
                 .create_window_function(&name, num_params, aggregate)
                 // The standard library's class for wrong arguments here, unlike for the others.
-                .map_err(|_| ProgrammingError::new_err("Error creating window function"))
+                .map_err(|error| ProgrammingError::new_err(error.message().to_owned()))
         })
     }
 
@@ -104,20 +105,20 @@ impl Connection {
 }
 
 #[pyfunction]
-#[pyo3(signature = (connection, name, narg, func, *, deterministic = false))]
+#[pyo3(signature = (connection, name, narg, func, *, deterministic = Truth(false)))]
 fn create_function(
     py: Python<'_>,
     connection: &Bound<'_, Connection>,
     name: &str,
     narg: i32,
     func: Option<Py<PyAny>>,
-    deterministic: bool,
+    deterministic: Truth,
 ) -> PyResult<()> {
     let name = c_name(name)?;
     let function = func.map(function::scalar);
     let connection = connection.get();
     connection.define(py, "Error creating function", move |locked| {
-        locked.create_function(&name, narg, deterministic, function)
+        locked.create_function(&name, narg, deterministic.0, function)
     })
 }
 

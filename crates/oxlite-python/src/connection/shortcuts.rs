@@ -2,25 +2,14 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::{PyString, PyTuple};
 
 use super::Connection;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, sql_text};
 use crate::error::from_core;
 use crate::gil::detached;
 use crate::parameters::Argument;
 use crate::statement::Statement;
-
-impl Connection {
-    /// A cursor for one of the shortcuts, which honour a subclass's own `cursor()`.
-    fn shortcut_cursor<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.get_type().is(PyType::new::<Self>(slf.py())) {
-            slf.get().check_thread()?;
-            return Ok(Cursor::create(slf)?.into_any());
-        }
-        slf.call_method0("cursor")
-    }
-}
 
 #[pymethods]
 impl Connection {
@@ -52,16 +41,11 @@ impl Connection {
         slf: &Bound<'py, Self>,
         sql: &Bound<'py, PyAny>,
         parameters: Argument<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let cursor = Self::shortcut_cursor(slf)?;
-        if let (Ok(plain), Ok(sql)) = (cursor.cast_exact::<Cursor>(), sql.cast::<PyString>()) {
-            plain.get().execute_sql(slf.py(), sql, &parameters)?;
-            return Ok(cursor);
-        }
-        match parameters {
-            Argument::Given(parameters) => cursor.call_method1("execute", (sql, parameters)),
-            Argument::Absent => cursor.call_method1("execute", (sql,)),
-        }
+    ) -> PyResult<Bound<'py, Cursor>> {
+        let cursor = Cursor::create(slf)?;
+        let sql = sql_text(sql, "execute")?;
+        cursor.get().execute_sql(slf.py(), sql, &parameters)?;
+        Ok(cursor)
     }
 
     /// Makes a cursor, executes on it with each set of parameters and returns it.
@@ -70,8 +54,11 @@ impl Connection {
         slf: &Bound<'py, Self>,
         sql: &Bound<'py, PyAny>,
         parameters: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Self::shortcut_cursor(slf)?.call_method1("executemany", (sql, parameters))
+    ) -> PyResult<Bound<'py, Cursor>> {
+        let cursor = Cursor::create(slf)?;
+        let sql = sql_text(sql, "executemany")?;
+        cursor.get().execute_many_sql(slf.py(), sql, parameters)?;
+        Ok(cursor)
     }
 
     /// Makes a cursor, executes a script on it and returns it.
@@ -79,17 +66,20 @@ impl Connection {
     fn executescript<'py>(
         slf: &Bound<'py, Self>,
         sql_script: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Self::shortcut_cursor(slf)?.call_method1("executescript", (sql_script,))
+    ) -> PyResult<Bound<'py, Cursor>> {
+        let cursor = Cursor::create(slf)?;
+        let script = sql_text(sql_script, "executescript")?;
+        cursor.get().execute_script_sql(slf.py(), script)?;
+        Ok(cursor)
     }
 
     /// Prepares one statement, as a check of its SQL: the result can only be let go.
     ///
     /// It becomes `__call__` (see `lib.rs`): a slot of that name could not show its signature.
-    #[pyo3(signature = (sql = Argument::Absent, /), text_signature = "($self, sql, /)")]
-    fn _call(&self, py: Python<'_>, sql: Argument<'_>) -> PyResult<Statement> {
+    #[pyo3(signature = (*arguments), text_signature = "($self, sql, /)")]
+    fn _call(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Statement> {
         self.check_open(py)?;
-        let Argument::Given(sql) = sql else {
+        let [sql] = arguments.as_slice() else {
             return Err(PyTypeError::new_err(
                 "a connection is called with one argument, the SQL of a statement",
             ));

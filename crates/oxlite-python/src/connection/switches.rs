@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::{Connection, audit};
 use crate::error::{OperationalError, ProgrammingError, from_sqlite};
 use crate::extension;
+use crate::options::Truth;
 
 impl Connection {
     fn config(&self, py: Python<'_>, switch: i32, enabled: Option<bool>) -> PyResult<bool> {
@@ -47,9 +48,9 @@ impl Connection {
     }
 
     /// Turns one of SQLite's switches on or off.
-    #[pyo3(signature = (op, enable = true, /))]
-    fn setconfig(&self, py: Python<'_>, op: i32, enable: bool) -> PyResult<()> {
-        if self.config(py, op, Some(enable))? == enable {
+    #[pyo3(signature = (op, enable = Truth(true), /))]
+    fn setconfig(&self, py: Python<'_>, op: i32, enable: Truth) -> PyResult<()> {
+        if self.config(py, op, Some(enable.0))? == enable.0 {
             return Ok(());
         }
         Err(OperationalError::new_err("Unable to set config"))
@@ -61,13 +62,13 @@ impl Connection {
     /// An extension is native code with all the rights of this process. To load one when the
     /// connection is opened, and no other after it, `oxlite.connect(extensions=[…])` is safer.
     #[pyo3(signature = (enable, /))]
-    fn enable_load_extension(slf: &Bound<'_, Self>, enable: bool) -> PyResult<()> {
+    fn enable_load_extension(slf: &Bound<'_, Self>, enable: Truth) -> PyResult<()> {
         let py = slf.py();
         slf.get().check_open(py)?;
-        audit(py, ("sqlite3.enable_load_extension", slf, enable))?;
+        audit(py, ("sqlite3.enable_load_extension", slf, enable.0))?;
         slf.get().on_locked(py, |_, locked| {
             locked
-                .enable_load_extension(enable)
+                .enable_load_extension(enable.0)
                 .map_err(|_| OperationalError::new_err("Error enabling load extension"))
         })
     }

@@ -71,14 +71,14 @@ impl<'py> FromPyObject<'_, 'py> for ImplicitLevel {
 }
 
 impl Connection {
-    pub(super) fn transaction_control(&self) -> TransactionControl {
-        self.attributes.lock().transaction_control
+    pub(super) fn transaction_control(&self, py: Python<'_>) -> TransactionControl {
+        self.attributes.get(py).transaction_control
     }
 
     /// How a data modification begins a transaction, if it does.
     #[inline]
-    pub(crate) fn implicit_begin(&self) -> Option<IsolationLevel> {
-        let attributes = self.attributes.lock();
+    pub(crate) fn implicit_begin(&self, py: Python<'_>) -> Option<IsolationLevel> {
+        let attributes = self.attributes.get(py);
         match attributes.transaction_control {
             TransactionControl::Legacy => attributes.isolation_level,
             TransactionControl::Autocommit | TransactionControl::AlwaysOpen => None,
@@ -86,13 +86,13 @@ impl Connection {
     }
 
     /// Whether a script is preceded by a commit.
-    pub(crate) fn commits_before_scripts(&self) -> bool {
-        self.transaction_control() == TransactionControl::Legacy
+    pub(crate) fn commits_before_scripts(&self, py: Python<'_>) -> bool {
+        self.transaction_control(py) == TransactionControl::Legacy
     }
 
     /// Ends the transaction with `statement`, in the way of the connection's transaction control.
     fn end_transaction(&self, py: Python<'_>, statement: &'static str) -> PyResult<()> {
-        let control = self.transaction_control();
+        let control = self.transaction_control(py);
         self.on_locked(py, |core, locked| {
             let statements: &[&str] = match control {
                 TransactionControl::Legacy if locked.is_autocommit() => &[],
@@ -142,28 +142,26 @@ impl Connection {
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        slf.get().check_open(slf.py())?;
+        drop(lock(slf.py(), slf.get().core()?)?);
         Ok(slf.clone())
     }
 
     /// Commits if the block ended well, rolls back if it raised; nothing if `autocommit` is `True`.
     /// The connection stays open.
     fn __exit__(
-        slf: &Bound<'_, Self>,
+        &self,
+        py: Python<'_>,
         exception_type: &Bound<'_, PyAny>,
         _exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        if slf.get().transaction_control() == TransactionControl::Autocommit {
-            return Ok(false);
-        }
         if !exception_type.is_none() {
-            slf.call_method0("rollback")?;
+            self.end_transaction(py, "ROLLBACK")?;
             return Ok(false);
         }
-        if let Err(error) = slf.call_method0("commit") {
+        if let Err(error) = self.end_transaction(py, "COMMIT") {
             // A commit that failed leaves the transaction open, and with it the lock.
-            slf.call_method0("rollback")?;
+            self.end_transaction(py, "ROLLBACK")?;
             return Err(error);
         }
         Ok(false)
@@ -175,7 +173,7 @@ impl Connection {
     #[getter]
     fn autocommit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.check_open(py)?;
-        Ok(match self.transaction_control() {
+        Ok(match self.transaction_control(py) {
             TransactionControl::Legacy => PyInt::new(py, LEGACY_TRANSACTION_CONTROL).into_any(),
             TransactionControl::Autocommit => PyBool::new(py, true).to_owned().into_any(),
             TransactionControl::AlwaysOpen => PyBool::new(py, false).to_owned().into_any(),
@@ -189,7 +187,7 @@ impl Connection {
             TransactionControl::Autocommit => self.run_if(py, true, "COMMIT")?,
             TransactionControl::AlwaysOpen => self.run_if(py, false, TransactionControl::BEGIN)?,
         }
-        self.attributes.lock().transaction_control = autocommit.0;
+        self.attributes.get_mut(py).transaction_control = autocommit.0;
         Ok(())
     }
 
@@ -197,27 +195,27 @@ impl Connection {
     /// `None` for no implicit transactions.
     #[getter]
     fn isolation_level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        drop(lock(py, &*self.core()?)?);
-        let level = self.attributes.lock().isolation_level;
+        drop(lock(py, self.core()?)?);
+        let level = self.attributes.get(py).isolation_level;
         Ok(level.map(IsolationLevel::name))
     }
 
     #[setter]
     fn set_isolation_level(&self, py: Python<'_>, level: ImplicitLevel) -> PyResult<()> {
         let ImplicitLevel(level) = level;
-        if level.is_none() {
-            // As in the standard library: going over to autocommit commits what is open.
-            self.run_if(py, true, "COMMIT")?;
+        self.attributes.get_mut(py).isolation_level = level;
+        match level {
+            // As in the standard library: doing without implicit transactions commits the open one.
+            None => self.end_transaction(py, "COMMIT"),
+            Some(_) => Ok(()),
         }
-        self.attributes.lock().isolation_level = level;
-        Ok(())
     }
 
     /// Whether a transaction is open.
     #[getter]
     fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
         let core = self.core()?;
-        let locked = lock(py, &core)?;
+        let locked = lock(py, core)?;
         Ok(!locked.is_autocommit())
     }
 }
