@@ -57,6 +57,7 @@ class Player:
         self.prelude = prelude_code()
         self.scratch = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.unraisable: list[str] = []
+        self.cases = 0
 
     def play(self, steps: list[str]) -> list[Observation]:
         """Plays the steps and returns what was seen of each, and of the end."""
@@ -66,6 +67,9 @@ class Player:
         os.rmdir(namespace["directory"])  # noqa: PTH106
         directory = tempfile.mkdtemp(prefix="oxlite-fuzz-", dir=self.scratch)
         namespace["directory"] = directory
+        # What a case leaves in a shared database is nothing to the next one.
+        self.cases += 1
+        steps = [step.replace("file:shared?", f"file:shared{self.cases}?") for step in steps]
         os.chdir(directory)
         registered = {
             name: dict(table)

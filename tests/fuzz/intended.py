@@ -53,7 +53,9 @@ class Known:
         step = steps[number] if number < len(steps) else "the end"
         if self.same_class and _error_class(expected) != _error_class(found):
             return False
-        if self.refused and not (theirs["value"] == ours["value"] and ours["value"][0] == "!"):
+        if self.refused and not (
+            theirs.get("value") == ours.get("value", "") and ours["value"][0] == "!"
+        ):
             return False
         if self.not_iterable and "not iterable" not in theirs["value"]:
             return False
@@ -260,8 +262,9 @@ INTENDED: tuple[Known, ...] = (
         "None for no aggregate",
         "It removes the aggregate, as for functions; the standard library calls None.",
         (MEMORY, "c0.create_aggregate('agg', 1, None)", "c0.execute('SELECT agg(1)')"),
-        after="create_aggregate\\(.*None\\)",
-        expected="user-defined aggregate's|wrong number of arguments",
+        after="create_(aggregate|function)\\(.*None\\)",
+        expected="user-defined aggregate's|wrong number of arguments|may not be used as a window|"
+        "user-defined function raised",
         found="no such function",
     ),
     Known(
@@ -310,8 +313,8 @@ INTENDED: tuple[Known, ...] = (
         (MEMORY, "c0.execute('SELECT ?, ?', (object(), memoryview(b'abcd')[::2]))"),
         what="^(value|log)$",
         expected="Error binding parameter|^! (UnicodeEncodeError|OverflowError|KeyError|TypeError)",
-        found="^! (BufferError|KeyError|TypeError|ProgrammingError None Error binding)",
-        step="memoryview|Conforming|Point|array",
+        found="^! (BufferError|KeyError|TypeError|AttributeError|ProgrammingError None)",
+        step="memoryview|Conforming|Point|array|Str|Bytes",
         diverges=True,
     ),
     Known(
@@ -346,9 +349,8 @@ INTENDED: tuple[Known, ...] = (
             "c0.executemany('INSERT INTO t VALUES (?)', "
             "doing(lambda: c0.__init__(':memory:'), (7,)))",
         ),
-        step="execute.*__init__",
+        step="execute.*(__init__|close)",
         what="",
-        found="Cannot operate on a closed database|",
         diverges=True,
     ),
     Known(
@@ -420,6 +422,46 @@ INTENDED: tuple[Known, ...] = (
         what="^(value|log|unraisable)$",
         found="KeyboardInterrupt|SystemExit|unchanged",
         after="KeyboardInterrupt|SystemExit",
+        diverges=True,
+    ),
+    Known(
+        "deserialized nonsense",
+        "Which statement finds it first depends on what is kept prepared.",
+        (),
+        after="deserialize\\('x'\\)|deserialize\\(b'",
+        what="",
+        diverges=True,
+    ),
+    Known(
+        "a cursor that is made anew in the middle of a modification",
+        "The statement is stopped and counted then; the standard library never counts it.",
+        (
+            MEMORY,
+            "c0.executescript('CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)')",
+            "k1 = c0.cursor()",
+            "k1.execute('DELETE FROM t RETURNING a')",
+            "k1.__init__(c0)",
+        ),
+        step="__init__",
+        what="total_changes|rowcount",
+        diverges=True,
+    ),
+    Known(
+        "a connection made anew in the middle of rows",
+        "What is left of them, and its count, are of the database before.",
+        (),
+        after="c\\d\\.__init__",
+        what="",
+        diverges=True,
+    ),
+    Known(
+        "a dump beside temporary tables, or of text that is none",
+        "A table of the main database is read even if a temporary one hides its name, and text "
+        "that is not UTF-8 is dumped too.",
+        (),
+        step="iterdump",
+        what="",
+        after="TEMP TABLE|CAST\\(x'ff'|x'00ff'",
         diverges=True,
     ),
 )

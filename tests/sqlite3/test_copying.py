@@ -127,7 +127,7 @@ def test_bytes_that_are_no_database(source: sqlite3.Connection) -> None:
 
 
 def test_a_database_that_is_not_there(source: sqlite3.Connection) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="^unable to serialize 'none'$"):
+    with pytest.raises(sqlite3.OperationalError, match=r"^unable to serialize 'none'$"):
         source.serialize(name="none")
     with pytest.raises(TypeError, match="bytes-like"):
         source.deserialize(5)  # type: ignore[arg-type]

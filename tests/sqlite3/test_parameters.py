@@ -161,8 +161,9 @@ def raising(error: Exception) -> Callable[..., object]:
 def test_what_the_users_own_object_raises_comes_through(
     connection: sqlite3.Connection, parameters: object
 ) -> None:
+    placeholder = ":a" if isinstance(parameters, dict) else "?"
     with pytest.raises(FailingError):
-        connection.execute("SELECT :a", parameters)
+        connection.execute(f"SELECT {placeholder}", parameters)
     assert one(connection, 1) == 1
 
 

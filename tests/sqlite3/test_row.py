@@ -4,11 +4,17 @@ import collections.abc
 import copy
 import gc
 import pickle
+import sqlite3 as stdlib
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from oxlite import sqlite3
+
+# A module, an object or an argument of any kind: what is compared, or wrong on purpose.
+Untyped = Any
 
 
 @pytest.fixture
@@ -201,3 +207,105 @@ def test_a_cycle_through_a_row_is_collected(connection: sqlite3.Connection) -> N
     reference = make()
     gc.collect()
     assert reference() is None
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Number(int):
+    pass
+
+
+def both_rows(sql: str) -> list[Any]:
+    """The row of the same query by both modules."""
+    found = []
+    for module in (stdlib, sqlite3):
+        connection: Any = module.connect(":memory:")
+        connection.row_factory = module.Row
+        found.append(connection.execute(sql).fetchone())
+        connection.close()
+    return found
+
+
+def outcome(act: Callable[[Any], object], row: Untyped) -> object:
+    try:
+        return act(row)
+    except Exception as error:
+        return type(error).__name__
+
+
+NAMES = 'SELECT 1 AS a, 2 AS A, 3 AS "b c", 4 AS "É", 5 AS "é", 6 AS "", 7 AS "a_Z", 8 AS "x\0y"'
+
+
+@pytest.mark.parametrize(
+    "key",
+    [0, 1, -1, -7, -8, 7, 8, True, False, Number(2), Number(-2), 2**63 - 1, -(2**63), 2**63, 2**100,
+     1.0, None, b"a", ("a",), object, "a", "A", "B C", "b c", "É", "é", "", "A_z", "x", Text("a"),
+     Text("B C"), Text("nothing"), "a ", "ª",
+     slice(None), slice(1, 3), slice(None, None, -1), slice(-2, None), slice(9, 1), slice(0, 9, 3),
+     slice(True, Number(3)), slice(None, None, 0), slice("a", None), slice(2**70)],
+    ids=repr,
+)  # fmt: skip
+def test_any_key_as_the_standard_library(key: Untyped) -> None:
+    theirs, ours = both_rows(NAMES.replace(', 8 AS "x\0y"', ""))
+    assert outcome(lambda row: row[key], ours) == outcome(lambda row: row[key], theirs)
+
+
+def test_a_name_with_letters_outside_ascii_has_one_case() -> None:
+    theirs, ours = both_rows('SELECT 1 AS "É_a"')
+    assert outcome(lambda row: row["É_A"], ours) == outcome(lambda row: row["É_A"], theirs)
+
+
+def test_a_key_that_is_no_utf8() -> None:
+    theirs, ours = both_rows("SELECT 1 AS a")
+    assert outcome(lambda row: row["\ud800"], ours) == outcome(lambda row: row["\ud800"], theirs)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        list, tuple, len, bool, dict, set, lambda row: list(reversed(row)), lambda row: 3 in row,
+        lambda row: "a" in row, lambda row: row.keys(), lambda row: [*row], lambda row: {**row},
+        lambda row: row == row, lambda row: row != row, lambda row: row == tuple(row),
+        lambda row: tuple(row) == row, lambda row: row < row, lambda row: row.__add__((1,)),
+        lambda row: row * 2, lambda row: hash(row) == hash(row), lambda row: row.__setitem__(0, 1),
+        lambda row: row.__delitem__(0), lambda row: row[0] % row[1], lambda row: sum(row),
+        lambda row: row.count, lambda row: row.index, lambda row: iter(row) is iter(row),
+        lambda row: __import__("operator").length_hint(row), lambda row: max(row),
+        lambda row: row.__getitem__(), lambda row: row.nothing, lambda row: row.keys(1),
+        lambda row: type(row)(), lambda row: type(row)(1, ()), lambda row: type(row)(row, ()),
+    ],
+)  # fmt: skip
+def test_anything_as_the_standard_library(act: Callable[[Any], object]) -> None:
+    theirs, ours = both_rows("SELECT 1 AS a, 2 AS b, 3 AS c")
+    assert outcome(act, ours) == outcome(act, theirs)
+
+
+@pytest.mark.parametrize("width", [1, 2, 100, 2000])
+def test_wide_rows(rows: sqlite3.Connection, width: int) -> None:
+    columns = ", ".join(f"{i} AS Column_{i}" for i in range(width))
+    row = rows.execute(f"SELECT {columns}").fetchone()
+    for i in range(width):
+        assert row[i] == row[i - width] == row[f"Column_{i}"] == row[f"COLUMN_{i}".lower()] == i
+    assert row.keys() == [f"Column_{i}" for i in range(width)]
+
+
+def test_a_name_made_at_run_time(rows: sqlite3.Connection) -> None:
+    """It is not the interned string of the description, and yet the same name."""
+    row = rows.execute("SELECT 1 AS some_name, 2 AS other").fetchone()
+    assert row["".join(["some", "_name"])] == 1
+    assert row["".join(["OTH", "ER"])] == 2
+
+
+def test_the_rows_of_one_statement_keep_their_names(rows: sqlite3.Connection) -> None:
+    """Also when the cursor has gone on, and when the statement has other columns by now."""
+    rows.execute("CREATE TABLE t(a, b)")
+    rows.execute("INSERT INTO t VALUES (1, 2)")
+    cursor = rows.execute("SELECT * FROM t")
+    row = cursor.fetchone()
+    rows.execute("ALTER TABLE t RENAME COLUMN a TO c")
+    rows.execute("ALTER TABLE t ADD COLUMN d DEFAULT 4")
+    changed = cursor.execute("SELECT * FROM t").fetchone()
+    assert (row.keys(), changed.keys()) == (["a", "b"], ["c", "b", "d"])
+    assert (row["a"], row["b"], changed["c"], changed["d"]) == (1, 2, 1, 4)

@@ -3,9 +3,10 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oxlite_sqlite::{LockError, Locked, OpenFlags, codes};
+use oxlite_sqlite::{LockError, Locked, OpenFlags, TransactionState, codes};
 use parking_lot::Mutex;
 
 use crate::busy::BusyPolicy;
@@ -14,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::profile::{JournalConversion, Profile, Setting, apply};
-use crate::sql;
+use crate::sql::{self, StatementKind};
 use crate::statement_cache::{CachedStatement, StatementCache};
 
 /// An open database connection.
@@ -28,6 +29,9 @@ pub struct Connection {
     busy: BusyPolicy,
     timeout: Duration,
     deadline: Arc<Deadline>,
+    /// Whether it may share its page cache, and so wait for other connections of this process.
+    may_share_cache: AtomicBool,
+    uri: bool,
     settings: Vec<Setting>,
     converted: Option<JournalConversion>,
 }
@@ -61,6 +65,8 @@ impl Connection {
             busy: options.busy.clone(),
             timeout: options.timeout,
             deadline,
+            may_share_cache: AtomicBool::new(options.may_share_cache()),
+            uri: options.uri,
             settings: applied.settings,
             converted: applied.converted,
         })
@@ -178,6 +184,32 @@ impl Connection {
             ));
         }
         Ok(Some(CachedStatement::new(statement, text, locked)))
+    }
+
+    /// Whether the next step of `cached` does not wait for long without saying so first
+    /// ([`oxlite_sqlite::call_before_waiting`]): a query, which takes its read lock at once or not, or
+    /// a data modification inside a transaction that has the write lock already. What commits, or
+    /// may wait for another connection with which it shares its cache, is none of these.
+    #[inline]
+    pub fn is_prompt(&self, cached: &CachedStatement, locked: &Locked<'_>) -> bool {
+        match cached.kind {
+            StatementKind::Query => {
+                cached.statement.is_read_only() && !self.may_share_cache.load(Ordering::Relaxed)
+            }
+            StatementKind::DataModification => {
+                !locked.is_autocommit()
+                    && locked.transaction_state() == TransactionState::Write
+                    && !self.may_share_cache.load(Ordering::Relaxed)
+            }
+            StatementKind::Attach => {
+                // Its name may be a URI, whose parameters nobody has looked at.
+                if self.uri {
+                    self.may_share_cache.store(true, Ordering::Relaxed);
+                }
+                false
+            }
+            StatementKind::Other => false,
+        }
     }
 
     /// Gives a statement back, reset, for the next time.

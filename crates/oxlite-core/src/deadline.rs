@@ -84,6 +84,7 @@ impl Deadline {
             NEVER => pause,
             at => pause.min(Duration::from_nanos(at).saturating_sub(self.epoch.elapsed())),
         };
+        oxlite_sqlite::about_to_wait();
         let mut sleeping = self.sleeping.lock();
         // Looked at with the lock held, so an interruption is either seen here or wakes us.
         if !is_interrupted() {

@@ -50,5 +50,6 @@ pub use error::{Error, Result};
 pub use options::{JournalChoice, OpenOptions};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};
+pub use sql::StatementKind;
 pub use statement_cache::CachedStatement;
 pub use transaction::{IsolationLevel, TransactionControl};

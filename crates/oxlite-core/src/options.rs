@@ -121,6 +121,16 @@ impl OpenOptions {
         self
     }
 
+    /// Whether connections opened so may share a page cache.
+    pub(crate) fn may_share_cache(&self) -> bool {
+        let name = self.name.as_bytes();
+        let asks = name
+            .windows(b"cache=".len())
+            .any(|part| part.eq_ignore_ascii_case(b"cache="));
+        // An escaped name may ask for it in other letters.
+        self.shared_cache || (self.uri && (asks || name.contains(&b'%')))
+    }
+
     /// Asked now and then, while a statement works or waits, whether it is to be interrupted.
     #[must_use]
     pub fn with_cancellation(mut self, is_cancelled: fn() -> bool) -> Self {

@@ -35,13 +35,34 @@ pub(crate) fn is_blank(sql: &str) -> bool {
     rest.is_empty()
 }
 
-/// Whether the statement is INSERT, UPDATE, DELETE or REPLACE: the ones before which the standard
-/// library's `sqlite3` opens a transaction, and for which it reports a row count.
-pub(crate) fn is_data_modification(sql: &str) -> bool {
-    let keyword = first_keyword(sql);
-    ["INSERT", "UPDATE", "DELETE", "REPLACE"]
-        .iter()
-        .any(|known| keyword.eq_ignore_ascii_case(known))
+/// What a statement is for, by its first keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// SELECT, VALUES, EXPLAIN, or WITH, which may be a data modification all the same.
+    Query,
+    /// INSERT, UPDATE, DELETE or REPLACE: the ones before which the standard library's `sqlite3`
+    /// opens a transaction, and for which it reports a row count.
+    DataModification,
+    /// ATTACH.
+    Attach,
+    /// Anything else.
+    Other,
+}
+
+impl StatementKind {
+    pub(crate) fn of(sql: &str) -> Self {
+        let keyword = first_keyword(sql);
+        let is_one_of = |all: &[&str]| all.iter().any(|known| keyword.eq_ignore_ascii_case(known));
+        if is_one_of(&["SELECT", "VALUES", "EXPLAIN", "WITH"]) {
+            Self::Query
+        } else if is_one_of(&["INSERT", "UPDATE", "DELETE", "REPLACE"]) {
+            Self::DataModification
+        } else if is_one_of(&["ATTACH"]) {
+            Self::Attach
+        } else {
+            Self::Other
+        }
+    }
 }
 
 #[cfg(test)]
@@ -54,11 +75,15 @@ mod tests {
         assert_eq!(first_keyword("/* never closed"), "");
         assert_eq!(first_keyword("-- only"), "");
         assert_eq!(first_keyword(""), "");
-        assert!(is_data_modification("RePlAcE INTO t VALUES(1)"));
-        assert!(!is_data_modification(
-            "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x"
-        ));
-        assert!(!is_data_modification("inserted"));
+        let modification = StatementKind::DataModification;
+        assert_eq!(StatementKind::of("RePlAcE INTO t VALUES(1)"), modification);
+        let with = "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x";
+        assert_eq!(StatementKind::of(with), StatementKind::Query);
+        assert_eq!(StatementKind::of("inserted"), StatementKind::Other);
+        assert_eq!(
+            StatementKind::of("/**/Attach ? AS a"),
+            StatementKind::Attach
+        );
     }
 
     #[test]

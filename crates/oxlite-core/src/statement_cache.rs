@@ -11,6 +11,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use oxlite_sqlite::{Locked, Statement};
 
+use crate::sql::StatementKind;
+
 /// Bound text and blobs of more than this many bytes are freed when a statement is given back;
 /// smaller ones are left for the next binding to replace, which saves a call.
 const KEPT_BINDINGS_BYTES: usize = 4096;
@@ -23,8 +25,8 @@ pub struct CachedStatement {
     sql: Arc<str>,
     /// Where it was kept last.
     slot: Option<usize>,
-    /// Whether it begins with INSERT, UPDATE, DELETE or REPLACE.
-    pub is_data_modification: bool,
+    /// What it is for.
+    pub kind: StatementKind,
     /// Whether some of its parameters have names (`:name`, `@name`, `$name`).
     pub has_named_parameters: bool,
     /// How many bytes of text and blobs have been bound since it was taken.
@@ -44,10 +46,16 @@ impl CachedStatement {
             has_named_parameters,
             sql: sql.into(),
             slot: None,
-            is_data_modification: crate::sql::is_data_modification(sql),
+            kind: StatementKind::of(sql),
             bound_bytes: 0,
             note: None,
         }
+    }
+
+    /// Whether it begins with INSERT, UPDATE, DELETE or REPLACE.
+    #[inline]
+    pub fn is_data_modification(&self) -> bool {
+        self.kind == StatementKind::DataModification
     }
 
     /// The SQL text it was prepared from.

@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyInt, PySlice};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_sqlite};
-use crate::gil::{at_the_end, detached, without};
+use crate::gil::{at_the_end, detached, raise_kept, without};
 use crate::parameters::bytes_like;
 use crate::values::filled_bytes;
 
@@ -89,9 +89,12 @@ impl Blob {
 
     /// An index of Python's as a position.
     fn position(&self, index: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let index: i64 = index
-            .extract()
-            .map_err(|_| PyIndexError::new_err("cannot fit 'int' into an index-sized integer"))?;
+        let index: i64 = index.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(index.py()) {
+                return PyIndexError::new_err("cannot fit 'int' into an index-sized integer");
+            }
+            error
+        })?;
         let length = self.length as i64;
         let position = if index < 0 { index + length } else { index };
         if (0..length).contains(&position) {
@@ -172,7 +175,7 @@ impl Blob {
         let open = self.open.lock().take();
         drop(locked);
         without(py, || drop(open));
-        Ok(())
+        raise_kept()
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -205,12 +208,8 @@ impl Blob {
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
             if indices.slicelength == 0 {
-                if indices.step == 1 {
-                    // Also finds that the row has changed.
-                    return Ok(self.read_range(py, 0, 0)?.into_any());
-                }
-                self.check(py)?;
-                return Ok(PyBytes::new(py, b"").into_any());
+                // Also finds that the row has changed.
+                return Ok(self.read_range(py, 0, 0)?.into_any());
             }
             let (first, end) = span(&indices);
             let bytes = self.read_range(py, first, end - first)?;

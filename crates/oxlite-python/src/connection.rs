@@ -26,6 +26,7 @@ use oxlite_sqlite::Locked;
 use pyo3::PyTraverseError;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -260,7 +261,7 @@ impl Connection {
         close(py, core, locked).map_err(|error| from_core(py, error))?;
         let callables = std::mem::take(&mut self.attributes.get_mut(py).callables);
         drop(callables);
-        Ok(())
+        raise_kept()
     }
 
     /// Makes the statements that run on this connection now fail with `OperationalError:
@@ -428,7 +429,15 @@ pub(crate) fn connect<'py>(
 /// Raises an auditing event (PEP 578), as the standard library does: the event's name and what it is
 /// about.
 fn audit<'py>(py: Python<'py>, event: impl PyCallArgs<'py>) -> PyResult<()> {
-    py.import("sys")?.call_method1("audit", event).map(drop)
+    // SAFETY: the GIL is held; a borrowed reference, or NULL when `sys` has been emptied already.
+    let audit = unsafe {
+        let audit = ffi::PySys_GetObject(c"audit".as_ptr());
+        Bound::from_borrowed_ptr_or_opt(py, audit)
+    };
+    match audit {
+        Some(audit) => audit.call1(event).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// A name for SQLite.

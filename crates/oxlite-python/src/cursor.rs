@@ -11,6 +11,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
+use crate::baton::give_way;
 use crate::connection::{Connection, lock};
 use crate::error::ProgrammingError;
 use crate::execution::{Attributes, Execution, State};
@@ -102,7 +103,9 @@ impl Cursor {
         sql: &Bound<'py, PyString>,
         parameters: &Argument<'py>,
     ) -> PyResult<()> {
-        self.begin(py)?.execute(py, sql, parameters)
+        self.begin(py)?.execute(py, sql, parameters)?;
+        give_way(py);
+        Ok(())
     }
 
     pub(crate) fn execute_many_sql<'py>(
@@ -111,7 +114,9 @@ impl Cursor {
         sql: &Bound<'py, PyString>,
         parameter_sets: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
-        self.begin(py)?.execute_many(py, sql, parameter_sets)
+        self.begin(py)?.execute_many(py, sql, parameter_sets)?;
+        give_way(py);
+        Ok(())
     }
 
     pub(crate) fn execute_script_sql(
@@ -152,6 +157,8 @@ impl Cursor {
             rows.append(row.into_tuple())?;
             execution.advance(py, &mut hold)?;
         }
+        drop(execution);
+        give_way(py);
         Ok(rows)
     }
 
@@ -193,6 +200,7 @@ impl Cursor {
         };
         execution.advance(py, hold)?;
         drop(execution);
+        give_way(py);
         let Some(factory) = row_factory else {
             return Ok(Some(tuple.into_any()));
         };
@@ -226,8 +234,11 @@ impl Cursor {
         let py = slf.py();
         let cursor = slf.get();
         connection.get().check_thread()?;
-        let is_open = connection.get().core()?.is_open();
-        if cursor.first_origin().is_some() && is_open {
+        connection.get().core()?;
+        let before = cursor
+            .origin()
+            .and_then(|origin| origin.connection.get().core());
+        if before.is_ok_and(|core| core.is_open()) {
             // Stops what is running, and refuses if that is this very call's caller.
             cursor.begin_even_if_closed(py)?.finish(py)?;
         }

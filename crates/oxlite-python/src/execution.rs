@@ -22,7 +22,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core};
-use crate::gil::{Hold, detached, raise_kept};
+use crate::gil::{Hold, detached, held, raise_kept};
 use crate::gil_cell::GilCell;
 use crate::options::DetectTypes;
 use crate::parameter_sets::{Crossing, End, ParameterSets};
@@ -257,11 +257,16 @@ impl<'c> Execution<'c> {
     ) -> PyResult<Step> {
         let mut values = Values::new();
         parameters::push_values(&mut values, objects, cached, &self.locked)?;
-        detached(py, &self.locked, |locked| {
+        let is_prompt = self.core.is_prompt(cached, &self.locked);
+        let work = |locked: &Locked<'_>| {
             parameters::bind(cached, locked, &values)?;
             cached.statement.step(locked)
-        })
-        .map_err(|error| self.failed(py, error))
+        };
+        let step = match is_prompt {
+            true => held(py, &self.locked, work),
+            false => detached(py, &self.locked, work),
+        };
+        step.map_err(|error| self.failed(py, error))
     }
 
     /// Notes what users see of an execution that went well.
@@ -274,7 +279,7 @@ impl<'c> Execution<'c> {
         remaining: Option<Duration>,
     ) -> PyResult<()> {
         let (description, converters) = self.describe(py, &mut cached, detect_types)?;
-        let rowcount = match (cached.is_data_modification, step) {
+        let rowcount = match (cached.is_data_modification(), step) {
             (true, Step::Done) => self.locked.changes(),
             // RETURNING: counted when the last row has been fetched.
             (true, Step::Row) => 0,
@@ -335,11 +340,13 @@ impl<'c> Execution<'c> {
         let deprecated = parameters::deprecates_sequences(py, &cached);
         let mut rowcount = 0;
         let mut is_described = false;
+        let mut hold = Hold::default();
         loop {
             let (execution, crossing) = self.unlocked(py, || Ok(sets.take(&names, deprecated)))?;
             self = execution;
-            rowcount +=
-                self.within(&mut remaining, || self.run_sets(py, &mut cached, &crossing))?;
+            rowcount += self.within(&mut remaining, || {
+                self.run_sets(py, &mut cached, &crossing, &mut hold)
+            })?;
             if !crossing.sets.is_empty() && !is_described {
                 let (description, _) = self.describe(py, &mut cached, settings.detect_types)?;
                 self.state.attributes(py).description = description;
@@ -354,7 +361,7 @@ impl<'c> Execution<'c> {
                 }
             }
         }
-        self.state.attributes(py).rowcount = match cached.is_data_modification {
+        self.state.attributes(py).rowcount = match cached.is_data_modification() {
             true => rowcount,
             false => -1,
         };
@@ -368,6 +375,7 @@ impl<'c> Execution<'c> {
         py: Python<'_>,
         cached: &mut CachedStatement,
         crossing: &Crossing<'_>,
+        hold: &mut Hold,
     ) -> PyResult<i64> {
         if crossing.sets.is_empty() {
             return Ok(0);
@@ -385,7 +393,8 @@ impl<'c> Execution<'c> {
             count += 1;
         }
         let width = cached.statement.parameter_count();
-        let rowcount = detached(py, &self.locked, |locked| {
+        let is_prompt = self.core.is_prompt(cached, &self.locked);
+        let work = |locked: &Locked<'_>| {
             let mut rowcount = 0;
             for index in 0..count {
                 parameters::bind(cached, locked, &values[index * width..(index + 1) * width])?;
@@ -394,8 +403,12 @@ impl<'c> Execution<'c> {
                 rowcount += locked.changes();
             }
             Ok(rowcount)
-        })
-        .map_err(|error| self.failed(py, error))?;
+        };
+        let done = match is_prompt {
+            true => hold.step(py, &self.locked, work),
+            false => detached(py, &self.locked, work),
+        };
+        let rowcount = done.map_err(|error| self.failed(py, error))?;
         match failure {
             Some(error) => Err(error),
             None => Ok(rowcount),
@@ -439,7 +452,7 @@ impl<'c> Execution<'c> {
         cached: &CachedStatement,
         remaining: &mut Option<Duration>,
     ) -> PyResult<()> {
-        if cached.is_data_modification
+        if cached.is_data_modification()
             && self.locked.is_autocommit()
             && let Some(level) = self.connection.implicit_begin(py)
         {
@@ -496,7 +509,7 @@ impl<'c> Execution<'c> {
             cached, remaining, ..
         } = active;
         let stretch = remaining.map(|remaining| self.core.deadline().begin(remaining));
-        let step = if cached.statement.is_read_only() {
+        let step = if self.core.is_prompt(cached, &self.locked) {
             hold.step(py, &self.locked, |locked| cached.statement.step(locked))
         } else {
             detached(py, &self.locked, |locked| cached.statement.step(locked))
@@ -508,7 +521,7 @@ impl<'c> Execution<'c> {
         match step {
             Ok(Step::Row) => raise_kept(),
             Ok(Step::Done) => {
-                if cached.is_data_modification {
+                if cached.is_data_modification() {
                     self.state.attributes(py).rowcount = self.locked.changes();
                 }
                 self.keep_active();
@@ -540,7 +553,8 @@ impl<'c> Execution<'c> {
     pub(crate) fn close(&mut self, py: Python<'_>) -> PyResult<()> {
         let outcome = self.finish(py);
         self.state.attributes(py).is_closed = true;
-        outcome
+        outcome?;
+        raise_kept()
     }
 
     fn keep_active(&mut self) {

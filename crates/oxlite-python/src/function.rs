@@ -74,13 +74,15 @@ impl PythonAggregate {
         Self { class }
     }
 
-    /// Calls a method of an instance, and hands its result on.
+    /// Calls a method of an instance, and hands its result on; `unusable` is said of one that cannot be
+    /// used.
     fn call(
         &self,
         instance: &Py<PyAny>,
         method: fn(Python<'_>) -> &Bound<'_, PyString>,
         context: &FunctionContext<'_>,
         use_result: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+        unusable: Option<&str>,
     ) {
         attached(|py| {
             let method = method(py);
@@ -92,14 +94,15 @@ impl PythonAggregate {
                     return callback::report(py, error, self.class.bind(py));
                 }
             };
-            let outcome = Arguments::new(py, context)
-                .and_then(|arguments| arguments.call(&bound))
-                .and_then(|result| use_result(&result));
-            if let Err(error) = outcome {
-                let text = format!("user-defined aggregate's '{method}' method raised error");
-                fail(py, context, &error, &text);
-                callback::report(py, error, self.class.bind(py));
-            }
+            let raised = format!("user-defined aggregate's '{method}' method raised error");
+            let result = Arguments::new(py, context).and_then(|arguments| arguments.call(&bound));
+            let (error, text) = match result.map(|result| use_result(&result)) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => (error, unusable.unwrap_or(&raised)),
+                Err(error) => (error, raised.as_str()),
+            };
+            fail(py, context, &error, text);
+            callback::report(py, error, self.class.bind(py));
         });
     }
 }
@@ -120,11 +123,23 @@ impl Aggregate for PythonAggregate {
     }
 
     fn step(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(instance, |py| intern!(py, "step"), context, |_| Ok(()));
+        self.call(
+            instance,
+            |py| intern!(py, "step"),
+            context,
+            |_| Ok(()),
+            None,
+        );
     }
 
     fn inverse(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
-        self.call(instance, |py| intern!(py, "inverse"), context, |_| Ok(()));
+        self.call(
+            instance,
+            |py| intern!(py, "inverse"),
+            context,
+            |_| Ok(()),
+            None,
+        );
     }
 
     fn value(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
@@ -133,6 +148,7 @@ impl Aggregate for PythonAggregate {
             |py| intern!(py, "value"),
             context,
             |result| set_result(context, result),
+            Some("unable to set result from user-defined aggregate's 'value' method"),
         );
     }
 
@@ -142,6 +158,7 @@ impl Aggregate for PythonAggregate {
             |py| intern!(py, "finalize"),
             context,
             |result| set_result(context, result),
+            None,
         );
         attached(|py| instance.drop_ref(py));
     }

@@ -1,12 +1,14 @@
 //! Who holds the GIL while SQLite works.
 //!
-//! - Everything that can wait for a lock or for the disk runs **without** it: opening, preparing,
-//!   the first step of an execution, every step of a statement that writes, BEGIN, COMMIT,
-//!   ROLLBACK, closing.
-//! - Further rows of a statement that only reads are stepped **with** it: they wait for nothing,
-//!   since the snapshot is held, and giving the GIL up at each row lets another thread take it 100
-//!   times in a fetch of 100 rows, up to a switch interval each time. After about a millisecond it
-//!   is let go all the same, between two rows (`Hold`) or in the middle of one (`on_progress`).
+//! - A short statement runs **with** it: a query, and a data modification inside a transaction that
+//!   has the write lock. Giving the GIL up costs little by itself; but beside a busy thread each
+//!   time it is had again only a switch interval (5 ms) later.
+//! - After about a millisecond it is let go all the same, between two rows (`Hold`) or in the middle
+//!   of one (`on_progress`); and in mid-statement whenever SQLite is about to wait, for a lock or for
+//!   the disk (`on_waiting`).
+//! - What is made for waiting runs **without** it: opening, preparing, BEGIN, COMMIT, a data
+//!   modification that commits, closing.
+//! - Threads that run many short statements take turns (`baton.rs`).
 //! - A statement that works or waits for long on the main thread takes the GIL every now and then to
 //!   let signal handlers run, so Ctrl-C ends it (`is_signalled`).
 //! - The connection's lock is never *waited for* with the GIL held. Its holder may be waiting for
@@ -68,6 +70,10 @@ pub(crate) fn at_the_end(work: impl FnOnce(Python<'_>)) {
         // SAFETY: the GIL is held; three places for what is set, if anything, which is then ours.
         unsafe { ffi::PyErr_Fetch(kind, value, traceback) };
         work(py);
+        // Nobody called, so nobody can be told of what a callback has raised.
+        if let Some(kept) = take_kept() {
+            kept.write_unraisable(py, None);
+        }
         // SAFETY: as fetched above, given back once.
         unsafe { ffi::PyErr_Restore(*kind, *value, *traceback) };
     });
@@ -192,7 +198,7 @@ pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
 pub(crate) fn on_progress() -> bool {
     match HOLDING.get() {
         Holding::Unwatched => HOLDING.set(Holding::Since(Instant::now())),
-        Holding::Since(since) if since.elapsed() >= HOLD_AT_MOST => {
+        Holding::Since(since) if since.elapsed() >= HOLD_AT_MOST && !is_ending() => {
             // SAFETY: this thread holds the GIL (`holding` was entered with it and nothing has let
             // it go since), and calls no Python until `TakeBack` or `attached` restores it: between
             // here and there run only SQLite and Rust code of the two inner crates.
@@ -287,6 +293,24 @@ pub(crate) fn raise_kept() -> PyResult<()> {
     }
 }
 
+/// Called when SQLite is about to wait in the middle of a step: lets the GIL go if it is held.
+pub(crate) fn on_waiting() {
+    if matches!(HOLDING.get(), Holding::Unwatched | Holding::Since(_)) && !is_ending() {
+        // SAFETY: as in `on_progress`.
+        HOLDING.set(Holding::LetGo(unsafe { ffi::PyEval_SaveThread() }));
+    }
+}
+
+/// Runs one step with the GIL, which is let go if it takes long or waits.
+#[inline]
+pub(crate) fn held<T: Send>(
+    py: Python<'_>,
+    locked: &Locked<'_>,
+    work: impl FnOnce(&Locked<'_>) -> T + Send,
+) -> T {
+    holding(py, || work(locked))
+}
+
 /// A run of steps that hold the GIL, interrupted when it has become too long.
 ///
 /// The clock is not read at every step: in a fetch of 100 short rows that was a sixth of the time.
@@ -315,7 +339,7 @@ impl Default for Hold {
 }
 
 impl Hold {
-    /// Runs one step of a statement that only reads and has a snapshot, so it waits for nothing.
+    /// Runs one more step, with the GIL or, if that has become too long, without.
     #[inline]
     pub(crate) fn step<T: Send>(
         &mut self,

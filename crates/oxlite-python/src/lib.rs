@@ -6,6 +6,7 @@
 
 mod adaptation;
 mod backup;
+mod baton;
 mod blob;
 mod callback;
 mod changeset;
@@ -90,6 +91,7 @@ mod native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::gil::refuse_without_gil(py)?;
         crate::gil::note_main_thread(py)?;
+        oxlite_sqlite::call_before_waiting(crate::gil::on_waiting);
         let connection = module.getattr("Connection")?;
         connection.setattr("__call__", connection.getattr("_call")?)?;
         connection.delattr("_call")?;

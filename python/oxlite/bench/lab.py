@@ -27,7 +27,6 @@ from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 TRUSTED_REPEATS = 7
-QUICK_BUDGET_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def perform(request: Request, listener: Listener) -> Result:
     """
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
-    plan = _plan(request)
+    plan = _plan(workload, request)
     axes = workload.axes_of(parameters)
     chosen = _choose(workload, axes, request)
     possible = [cell.scenario for cell in chosen.cells if cell.reason is None]
@@ -162,8 +161,8 @@ def _write(result: Result, workload: Workload[Any], files: Mapping[str, Destinat
         raise UnwrittenError("; ".join(failures), result)
 
 
-def _plan(request: Request) -> Plan:
-    default = Plan(time_budget_seconds=QUICK_BUDGET_SECONDS) if request.quick else Plan()
+def _plan(workload: Workload[Any], request: Request) -> Plan:
+    default = workload.quick_plan if request.quick else workload.plan
     repeats = default.repeats if request.repeats is None else request.repeats
     budget_seconds = (
         default.time_budget_seconds

@@ -26,6 +26,10 @@ Scenarios = Annotated[
     list[str] | None,
     typer.Option("--scenario", help="Only these: driver=oxlite,journal=wal. Repeatable."),
 ]
+Interpreters = Annotated[
+    list[str] | None,
+    typer.Option("--interpreter", help="Measure on this Python, which has Oxlite. Repeatable."),
+]
 Every = Annotated[bool, typer.Option("--all", help="Every scenario of the workload.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer scenarios and less work.")]
 Repeats = Annotated[int | None, typer.Option(help="Measured rounds (default 7).")]
@@ -113,10 +117,7 @@ def driver(
         list[str] | None,
         typer.Option(help="Only the operations whose name contains this. Repeatable."),
     ] = None,
-    interpreter: Annotated[
-        list[str] | None,
-        typer.Option(help="Measure on this Python, which has Oxlite. Repeatable."),
-    ] = None,
+    interpreter: Interpreters = None,
     quick: Quick = False,
     batches: Annotated[
         int | None,
@@ -145,6 +146,44 @@ def driver(
     _run(
         Request(
             "driver",
+            _given(parameters),
+            scenario or (),
+            False,
+            quick,
+            repeats,
+            time_budget,
+            directory,
+            keep,
+            json,
+            markdown,
+        )
+    )
+
+
+@bench.command()
+def gil(
+    scenario: Scenarios = None,
+    interpreter: Interpreters = None,
+    quick: Quick = False,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Length of a turn in parts of the usual (default 1, quick 0.2)."),
+    ] = None,
+    seed: Seed = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="Measured rounds (default 5, quick 2).")
+    ] = None,
+    time_budget: TimeBudget = None,
+    directory: Directory = None,
+    keep: Keep = False,
+    json: JsonFile = None,
+    markdown: MarkdownFile = None,
+) -> None:
+    """How kind a driver is to the other threads: the standard library, apsw, Oxlite."""
+    parameters = {"interpreter": interpreter, "scale": scale, "seed": seed}
+    _run(
+        Request(
+            "gil",
             _given(parameters),
             scenario or (),
             False,

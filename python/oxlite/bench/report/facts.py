@@ -21,10 +21,12 @@ LISTED = 8  # scenarios left out; more are only counted
 
 def head(result: Result, workload: Workload[Any]) -> list[str]:
     """Which workload, with what parameters, measured how."""
+    warm_ups = result.plan.warm_ups
+    after = f" after {warm_ups} warm-up" if warm_ups else ""
     lines = [
         f"{workload.name}: {workload.title}",
         listed(result.parameters),
-        f"{result.repeats} interleaved repeats after {result.plan.warm_ups} warm-up, the order "
+        f"{result.repeats} interleaved repeats{after}, the order "
         f"changing from round to round; figures are medians, ratios are of paired repeats with "
         f"the smallest and largest in brackets",
     ]

@@ -18,7 +18,8 @@ class Lines:
 
     def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
         """See the protocol."""
-        self._say(f"{len(labels)} scenarios, {warm_ups} warm-up round, {repeats} measured rounds")
+        warming = f"{warm_ups} warm-up round, " if warm_ups else ""
+        self._say(f"{len(labels)} scenarios, {warming}{repeats} measured rounds")
 
     def begun(self, round_name: str, label: str) -> None:
         """See the protocol."""

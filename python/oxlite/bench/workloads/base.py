@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from oxlite.bench.errors import UsageError
-from oxlite.bench.harness.model import Metric, Sample
+from oxlite.bench.harness.model import Metric, Plan, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import Drawable
@@ -34,6 +34,8 @@ class Workload(ABC, Generic[Parameters]):
         baselines: filters, each naming one scenario that ratios are taken against.
         selection: the filters of a run without options.
         quick_selection: the filters of ``--quick``.
+        plan: how often to measure, unless the user says.
+        quick_plan: the same of ``--quick``.
         metrics: the figures of a sample; the first is the one whose noise is reported.
         tables: what a report shows.
     """
@@ -46,6 +48,8 @@ class Workload(ABC, Generic[Parameters]):
     baselines: ClassVar[Sequence[Filter]]
     selection: ClassVar[Sequence[Filter]]
     quick_selection: ClassVar[Sequence[Filter]]
+    plan: ClassVar[Plan] = Plan()
+    quick_plan: ClassVar[Plan] = Plan(time_budget_seconds=90.0)
     metrics: ClassVar[Sequence[Metric]]
     tables: ClassVar[Sequence[Drawable]]
 

@@ -5,8 +5,10 @@ from typing import Any
 from oxlite.bench.registry import Registry
 from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.driver.workload import DriverWorkload
+from oxlite.bench.workloads.gil.workload import GilWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(KvWorkload())
 WORKLOADS.add(DriverWorkload())
+WORKLOADS.add(GilWorkload())

@@ -1,0 +1,198 @@
+"""What the threads of ``gil`` do: look up, spin, tick, query, write.
+
+Invariants: each opens a connection of its own, in its own thread; what it did
+is counted and checked, all of it; only what was done in the time that counts
+counts for a rate.
+"""
+
+import itertools
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.errors import VerificationError
+from oxlite.bench.workloads.gil import work
+from oxlite.bench.workloads.gil.threads import Body, Part, Window
+
+Open = Callable[[], Connection]
+
+SPINS = 200
+"""Iterations of the CPU-bound loop between two looks at the clock: about 10 microseconds."""
+
+SPUN = sum(range(SPINS))
+TICK_SECONDS = 0.001
+TICK_NS = 1_000_000
+INSERTS_PER_TRANSACTION = 10
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a part did.
+
+    Attributes:
+        counted: between the instant from which it counts and the closing of the window.
+        total: with what was under way then.
+        elapsed_ns: from the beginning of the window to the end of the last.
+    """
+
+    counted: int
+    total: int
+    elapsed_ns: int
+
+
+def warm(connection: Connection) -> None:
+    """Bring the table into the connection's cache."""
+    connection.execute(work.WARM, ()).fetchone()
+
+
+def reader(opened: Open, lookups: Sequence[work.Lookup]) -> Part:
+    """Looks up by key, in autocommit."""
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        with closing(opened()) as connection:
+            warm(connection)
+            execute, clock, sql = connection.execute, time.perf_counter_ns, work.READ
+            execute(sql, lookups[0][0]).fetchone()
+
+            def body(window: Window) -> Done:
+                done = total = wrong = now = 0
+                from_ns = window.from_ns
+                for parameters, row in itertools.cycle(lookups):
+                    if execute(sql, parameters).fetchone() != row:
+                        wrong += 1
+                    total += 1
+                    now = clock()
+                    if now > window.until_ns:
+                        break
+                    if now >= from_ns:
+                        done += 1
+                if wrong:
+                    raise VerificationError(f"{wrong} of {total} look-ups gave another row")
+                return Done(done, total, now - window.begin_ns)
+
+            yield body
+
+    return part
+
+
+def spinner() -> Part:
+    """The CPU-bound thread: a loop in pure Python, which is never interrupted by itself."""
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        def body(window: Window) -> Done:
+            done = total = now = 0
+            chunks = 0
+            while True:
+                for number in range(SPINS):
+                    total += number
+                chunks += 1
+                now = time.perf_counter_ns()
+                if now > window.until_ns:
+                    break
+                if now >= window.from_ns:
+                    done += SPINS
+            if total != chunks * SPUN:
+                raise VerificationError(f"the loop came to {total} instead of {chunks * SPUN}")
+            return Done(done, chunks * SPINS, now - window.begin_ns)
+
+        yield body
+
+    return part
+
+
+def ticker(ticks: int) -> Part:
+    """The idle thread: sleeps a millisecond and notes by how many ns it woke up late.
+
+    It closes the window after so many ``ticks``: a fixed count is a fixed support
+    for its percentiles.
+    """
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        def body(window: Window) -> "array[int]":
+            late_ns = array("Q")
+            clock, sleep = time.perf_counter_ns, time.sleep
+            while len(late_ns) < ticks:
+                due_ns = clock() + TICK_NS
+                sleep(TICK_SECONDS)
+                now = clock()
+                if now >= window.from_ns:
+                    late_ns.append(max(0, now - due_ns))
+                if now > window.until_ns:
+                    break
+            window.until_ns = min(window.until_ns, clock())
+            return late_ns
+
+        yield body
+
+    return part
+
+
+def querier(opened: Open, rounds: int, count: int | None = None) -> Part:
+    """Runs the query of so many ``rounds``: ``count`` times, or until the window closes."""
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        with closing(opened()) as connection:
+            warm(connection)
+
+            def body(window: Window) -> Done:
+                done = total = now = 0
+                while count is None or total < count:
+                    check_query(connection, rounds)
+                    now = time.perf_counter_ns()
+                    total += 1
+                    if now > window.until_ns and count is None:
+                        break
+                    if window.from_ns <= now <= window.until_ns:
+                        done += 1
+                return Done(done, total, now - window.begin_ns)
+
+            yield body
+
+    return part
+
+
+def check_query(connection: Connection, rounds: int) -> None:
+    """Run the query once.
+
+    Raises:
+        VerificationError: its result is not the expected one.
+    """
+    expected = work.query_result(rounds)
+    got = connection.execute(work.QUERY, (rounds,)).fetchone()
+    if got != (expected,):
+        raise VerificationError(f"the query gave {got!r} instead of {(expected,)!r}")
+
+
+def writer(opened: Open, text: str) -> Part:
+    """Inserts rows with this ``text``, in transactions of ten."""
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        with closing(opened()) as connection:
+            execute, parameters = connection.execute, (text,)
+
+            def body(window: Window) -> Done:
+                done = total = now = 0
+                while True:
+                    execute("BEGIN IMMEDIATE", ())
+                    for _ in range(INSERTS_PER_TRANSACTION):
+                        execute(work.WRITE, parameters)
+                    execute("COMMIT", ())
+                    now = time.perf_counter_ns()
+                    total += INSERTS_PER_TRANSACTION
+                    if now > window.until_ns:
+                        break
+                    if now >= window.from_ns:
+                        done += INSERTS_PER_TRANSACTION
+                return Done(done, total, now - window.begin_ns)
+
+            yield body
+
+    return part
