@@ -14,6 +14,8 @@ import pytest
 _PREAMBLE = """
 import faulthandler, os, signal, sys, threading, time
 faulthandler.dump_traceback_later(30, exit=True)
+# Whoever runs the tests may have interrupts ignored, and children inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import oxlite
 from oxlite import sqlite3
 
