@@ -14,9 +14,12 @@ use pyo3::types::{PyBytes, PyInt, PySlice};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_sqlite};
-use crate::gil::{at_the_end, detached, raise_kept, without};
+use crate::gil::{at_the_end, detached, held, raise_kept, without};
 use crate::parameters::bytes_like;
 use crate::values::filled_bytes;
+
+/// Up to so many bytes are read and written with the GIL, as short statements are run.
+const HELD_BYTES: usize = 16 * 1024;
 
 /// An open BLOB or TEXT value, made by `Connection.blobopen`. Its size cannot change.
 #[pyclass(module = "oxlite.sqlite3", frozen, weakref)]
@@ -74,7 +77,11 @@ impl Blob {
     ) -> PyResult<Bound<'py, PyBytes>> {
         self.on_open(py, |locked, blob| {
             filled_bytes(py, length, |buffer| {
-                detached(py, locked, |locked| blob.read(locked, offset, buffer))
+                if length <= HELD_BYTES {
+                    held(py, locked, |locked| blob.read(locked, offset, buffer))
+                } else {
+                    detached(py, locked, |locked| blob.read(locked, offset, buffer))
+                }
             })?
             .map_err(|error| from_sqlite(py, &error))
         })
@@ -82,8 +89,12 @@ impl Blob {
 
     fn write_range(&self, py: Python<'_>, offset: usize, bytes: &[u8]) -> PyResult<()> {
         self.on_open(py, |locked, blob| {
-            detached(py, locked, |locked| blob.write(locked, offset, bytes))
-                .map_err(|error| from_sqlite(py, &error))
+            let write = |locked: &Locked<'_>| blob.write(locked, offset, bytes);
+            let written = match bytes.len() <= HELD_BYTES {
+                true => held(py, locked, write),
+                false => detached(py, locked, write),
+            };
+            written.map_err(|error| from_sqlite(py, &error))
         })
     }
 
