@@ -131,3 +131,18 @@ def test_a_database_that_is_not_there(source: sqlite3.Connection) -> None:
         source.serialize(name="none")
     with pytest.raises(TypeError, match="bytes-like"):
         source.deserialize(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "sql", ["EXPLAIN INSERT INTO t VALUES (1)", "SELECT * FROM t", "EXPLAIN QUERY PLAN SELECT 1"]
+)
+def test_a_database_in_use_is_not_replaced(source: sqlite3.Connection, sql: str) -> None:
+    """SQLite lets EXPLAIN go on with a schema that is gone, and crashes."""
+    content = source.serialize()
+    rows = source.execute(sql)
+    for replacement in (content, b""):
+        with pytest.raises(sqlite3.OperationalError, match="cannot be replaced|locked"):
+            source.deserialize(replacement)
+    assert rows.fetchall()
+    source.deserialize(content)
+    assert source.serialize() == content

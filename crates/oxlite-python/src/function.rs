@@ -48,11 +48,12 @@ pub(crate) fn collation(callable: Py<PyAny>) -> Collation {
                 let left = PyString::from_bytes(py, left)?;
                 let right = PyString::from_bytes(py, right)?;
                 let result = callable.call1((left, right))?;
-                // As in the standard library, what is no int means that they are equal.
-                match result.cast::<PyInt>() {
-                    Ok(number) => number.compare(0_i32),
-                    Err(_) => Ok(Ordering::Equal),
-                }
+                // As in the standard library, what is no integer means that they are equal.
+                let number = match result.is_instance_of::<PyInt>() {
+                    true => Ok(result),
+                    false => result.call_method0(intern!(py, "__index__")),
+                };
+                number.map_or(Ok(Ordering::Equal), |number| number.compare(0_i32))
             };
             // And so does an exception.
             order().unwrap_or_else(|error| {

@@ -102,7 +102,16 @@ impl Locked<'_> {
     }
 
     /// Replaces the database `schema` by an in-memory database with this content.
+    ///
+    /// Refused while a statement of ours is in the middle of its rows. SQLite refuses what reads the
+    /// database, but not EXPLAIN, which would go on with a schema that has been freed.
     pub fn deserialize(&self, schema: &CStr, content: &[u8]) -> Result<()> {
+        if self.is_in_use() {
+            return Err(Error::new(
+                ffi::SQLITE_BUSY,
+                "a database cannot be replaced while a statement has rows to give or a blob is open",
+            ));
+        }
         // SAFETY: any size is allowed; NULL when memory runs out, or for no bytes.
         let buffer = unsafe { ffi::sqlite3_malloc64(content.len() as u64) }.cast::<u8>();
         if buffer.is_null() && !content.is_empty() {
