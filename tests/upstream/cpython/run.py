@@ -373,7 +373,13 @@ def command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, default=120, help="the time limit of each run")
     parser.add_argument("--package", default=PACKAGE, help="where the test modules are")
-    parser.add_argument("--path", action="append", default=[], help="a folder to import from")
+    parser.add_argument(
+        "--path",
+        action="append",
+        default=[],
+        type=os.path.abspath,  # the child runs elsewhere
+        help="a folder to import from",
+    )
     parser.add_argument("--declared", type=Path, default=HERE / "declared.toml", metavar="FILE")
     parser.add_argument("--floor", type=int, default=FLOOR, help="the least number of tests")
     return parser.parse_args(arguments)
