@@ -141,7 +141,7 @@ def test_a_database_in_use_is_not_replaced(source: sqlite3.Connection, sql: str)
     content = source.serialize()
     rows = source.execute(sql)
     for replacement in (content, b""):
-        with pytest.raises(sqlite3.OperationalError, match="cannot be replaced|locked"):
+        with pytest.raises(sqlite3.OperationalError, match=r"cannot be replaced|locked"):
             source.deserialize(replacement)
     assert rows.fetchall()
     source.deserialize(content)
