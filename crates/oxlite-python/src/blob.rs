@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyInt, PySlice};
 
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_sqlite};
-use crate::gil::{at_the_end, detached, held, raise_kept, without};
+use crate::gil::{at_the_end, detached, held, is_ending, raise_kept, without};
 use crate::parameters::bytes_like;
 use crate::values::filled_bytes;
 
@@ -318,12 +318,11 @@ impl Drop for Blob {
         let mut open = self.open.get_mut().take();
         if open.is_some() {
             at_the_end(|py| {
-                // While the interpreter is ending, its holder may go on no more: closed with the
-                // connection then.
-                if lock(py, &self.core).is_ok() {
-                    without(py, || drop(open.take()));
-                } else {
+                if is_ending() && self.core.try_lock().is_none() {
+                    // Who has the connection goes on no more: nobody closes it either.
                     std::mem::forget(open.take());
+                } else {
+                    without(py, || drop(open.take()));
                 }
             });
         }

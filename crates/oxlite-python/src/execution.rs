@@ -452,15 +452,11 @@ impl<'c> Execution<'c> {
         cached: &CachedStatement,
         remaining: &mut Option<Duration>,
     ) -> PyResult<()> {
-        if cached.is_data_modification()
-            && self.locked.is_autocommit()
-            && let Some(level) = self.connection.implicit_begin(py)
-        {
-            let begin = level.begin_statement();
+        if cached.is_data_modification() {
             self.within(remaining, || {
-                detached(py, &self.locked, |locked| self.core.run(locked, begin))
-            })
-            .map_err(|error| from_core(py, error))?;
+                self.connection
+                    .begin_implicitly(py, self.core, &self.locked)
+            })?;
         }
         Ok(())
     }

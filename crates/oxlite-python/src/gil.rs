@@ -46,7 +46,7 @@ unsafe impl<T> Send for Crossing<T> {}
 
 /// Whether the interpreter is ending: this is its main thread then, no other goes on in Python any
 /// more, and the GIL once let go cannot be had again.
-fn is_ending() -> bool {
+pub(crate) fn is_ending() -> bool {
     // SAFETY: may always be called.
     unsafe { ffi::Py_IsInitialized() == 0 }
 }
@@ -194,8 +194,8 @@ pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
 }
 
 /// Called by SQLite every so often in the middle of a step: lets the GIL go when this step has held
-/// it for long. Never interrupts.
-pub(crate) fn on_progress() -> bool {
+/// it for long.
+pub(crate) fn on_progress() {
     match HOLDING.get() {
         Holding::Unwatched => HOLDING.set(Holding::Since(Instant::now())),
         Holding::Since(since) if since.elapsed() >= HOLD_AT_MOST && !is_ending() => {
@@ -206,7 +206,6 @@ pub(crate) fn on_progress() -> bool {
         }
         Holding::No | Holding::Since(_) | Holding::LetGo(_) => {}
     }
-    false
 }
 
 /// How often a long statement lets signal handlers run.

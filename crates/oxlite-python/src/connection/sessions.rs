@@ -49,17 +49,6 @@ impl Connection {
             detached(py, locked, work).map_err(|error| from_core(py, core.explain(locked, error)))
         })
     }
-
-    /// Begins the implicit transaction, as before a data modification; tells whether it did.
-    fn begin_implicitly(&self, py: Python<'_>, core: &Core, locked: &Locked<'_>) -> PyResult<bool> {
-        let Some(level) = self.implicit_begin(py).filter(|_| locked.is_autocommit()) else {
-            return Ok(false);
-        };
-        let begin = level.begin_statement();
-        detached(py, locked, |locked| core.run(locked, begin))
-            .map_err(|error| from_core(py, error))?;
-        Ok(true)
-    }
 }
 
 #[pymethods]

@@ -5,7 +5,8 @@
 //! (`LEGACY_TRANSACTION_CONTROL`). The standard library has it since Python 3.12
 //! (<https://docs.python.org/3/library/sqlite3.html#transaction-control>).
 
-use oxlite_core::{IsolationLevel, TransactionControl};
+use oxlite_core::{Connection as Core, IsolationLevel, TransactionControl};
+use oxlite_sqlite::Locked;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
@@ -75,9 +76,30 @@ impl Connection {
         self.attributes.get(py).transaction_control
     }
 
+    /// Begins the implicit transaction before a data modification, if none is open and this
+    /// connection wants one; tells whether it did.
+    #[inline]
+    pub(crate) fn begin_implicitly(
+        &self,
+        py: Python<'_>,
+        core: &Core,
+        locked: &Locked<'_>,
+    ) -> PyResult<bool> {
+        if !locked.is_autocommit() {
+            return Ok(false);
+        }
+        let Some(level) = self.implicit_begin(py) else {
+            return Ok(false);
+        };
+        let begin = level.begin_statement();
+        detached(py, locked, |locked| core.run(locked, begin))
+            .map_err(|error| from_core(py, error))?;
+        Ok(true)
+    }
+
     /// How a data modification begins a transaction, if it does.
     #[inline]
-    pub(crate) fn implicit_begin(&self, py: Python<'_>) -> Option<IsolationLevel> {
+    fn implicit_begin(&self, py: Python<'_>) -> Option<IsolationLevel> {
         let attributes = self.attributes.get(py);
         match attributes.transaction_control {
             TransactionControl::Legacy => attributes.isolation_level,
