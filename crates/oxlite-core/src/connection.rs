@@ -108,8 +108,11 @@ impl Connection {
     }
 
     /// Makes the statements that run now fail with `SQLITE_INTERRUPT`, also while they wait for a
-    /// lock; from any thread. `false` if the connection is closed.
+    /// lock; from any thread. `false` if the connection is closed, or inherited in a fork.
     pub fn interrupt(&self) -> bool {
+        if self.raw.is_inherited() {
+            return false; // another thread of the parent may have had the lock that `wake` takes
+        }
         let is_open = self.raw.interrupt_handle().interrupt();
         self.deadline.wake();
         is_open
@@ -146,6 +149,11 @@ impl Connection {
     /// Whether it has not been closed.
     pub fn is_open(&self) -> bool {
         self.raw.is_open()
+    }
+
+    /// Whether it was opened before a fork, in the parent process, so that it cannot be used.
+    pub fn is_inherited(&self) -> bool {
+        self.raw.is_inherited()
     }
 
     /// Whether `cached` is one of this connection's statements.
@@ -246,6 +254,16 @@ impl Connection {
         let kept = self.statements.lock().clear();
         drop(kept);
         Ok(locked.close()?)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.raw.is_inherited() {
+            // Another thread of the parent may have been changing it when this child was forked.
+            let statements = self.statements.get_mut();
+            std::mem::forget(std::mem::replace(statements, StatementCache::new(0)));
+        }
     }
 }
 

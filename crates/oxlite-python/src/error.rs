@@ -175,5 +175,9 @@ pub(crate) fn lock_failed(error: LockError) -> PyErr {
     ProgrammingError::new_err(match error {
         LockError::Closed => "Cannot operate on a closed database.",
         LockError::InCallback => "A callback of this kind cannot use the connection that calls it.",
+        LockError::Forked => {
+            "This connection was opened before a fork, in the parent process; it cannot be used here. \
+             Open a new one in this process."
+        }
     })
 }

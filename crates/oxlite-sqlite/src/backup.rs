@@ -126,3 +126,10 @@ impl Backup {
         Err(unsafe { Error::of(target.database(), code) })
     }
 }
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        self.target.leak_inherited();
+        self.source.leak_inherited();
+    }
+}

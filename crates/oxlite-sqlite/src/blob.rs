@@ -124,6 +124,8 @@ impl Blob {
 
 impl Drop for Blob {
     fn drop(&mut self) {
-        self.handle.close_blob(self.raw);
+        if !self.handle.leak_inherited() {
+            self.handle.close_blob(self.raw);
+        }
     }
 }

@@ -10,6 +10,8 @@
 //!   finalised by whoever takes it out of there, under the lock, so once. `State::sessions` are our
 //!   sessions in the same way, except that a session is deleted only while SQLite is not running on
 //!   the connection: the hook of the sessions, which may be further up the stack, walks their list.
+//! - In a forked child nothing of an inherited handle is touched, least of all a mutex of it, which
+//!   another thread of the parent may have had; whoever shares the handle leaks his share.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -26,7 +28,7 @@ use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
 use crate::statement::Statement;
-use crate::vfs;
+use crate::{fork, vfs};
 
 /// How a database is opened (<https://sqlite.org/c3ref/open.html>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,9 +127,28 @@ pub(crate) struct Handle {
     orphans: Mutex<Vec<Orphan>>,
     has_orphans: AtomicBool,
     interruptible: Mutex<Interruptible>,
+    /// That of the process that opened the connection.
+    generation: u32,
 }
 
 impl Handle {
+    /// Whether this process is a forked child of the one that opened the connection.
+    #[inline]
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// Asked by who shares a handle when he goes: whether there is nothing to be done, since it is
+    /// inherited. Then his share is leaked, so that nobody ever closes the connection.
+    #[inline]
+    pub(crate) fn leak_inherited(self: &Arc<Self>) -> bool {
+        let is_inherited = self.is_inherited();
+        if is_inherited {
+            std::mem::forget(Arc::clone(self));
+        }
+        is_inherited
+    }
+
     /// Finalises `statement` now if the lock is free or ours, else leaves it to its holder, who
     /// finalises it when letting go.
     pub(crate) fn finalize(&self, statement: NonNull<ffi::sqlite3_stmt>) {
@@ -153,7 +174,7 @@ impl Handle {
     /// Sessions are left for later while this thread has more guards than `own_guards`, those that
     /// the caller knows not to be inside SQLite.
     fn finalize_orphans(&self, own_guards: u32) {
-        while self.has_orphans.load(Ordering::SeqCst) {
+        while self.has_orphans.load(Ordering::SeqCst) && !self.is_inherited() {
             let Some(state) = self.state.try_lock() else {
                 return;
             };
@@ -207,6 +228,9 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            return; // each share is leaked, so this does not happen
+        }
         // Nobody holds a guard or a statement any more: each of them borrows or shares this handle.
         let state = self.state.get_mut();
         if state.closed.get() {
@@ -228,9 +252,17 @@ impl Drop for Handle {
 
 /// An open SQLite connection; clones share it. Closed when the last clone and the last statement
 /// are gone, or at once by [`Locked::close`].
+///
+/// In a forked child it can only be dropped, which does nothing there.
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.handle.leak_inherited();
+    }
 }
 
 impl Connection {
@@ -271,24 +303,40 @@ impl Connection {
                 orphans: Mutex::new(Vec::new()),
                 has_orphans: AtomicBool::new(false),
                 interruptible: Mutex::new(interruptible),
+                generation: fork::generation(),
             }),
         })
     }
 
     /// Locks the connection for this thread, waiting while another thread holds it.
     pub fn lock(&self) -> Result<Locked<'_>, LockError> {
+        // Asked before waiting: in a child nobody lets go of what another thread of the parent held.
+        if self.is_inherited() {
+            return Err(LockError::Forked);
+        }
         Locked::new(&self.handle, self.handle.state.lock())
     }
 
     /// Like [`lock`](Self::lock), without waiting: `None` when another thread holds it.
     pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
+        if self.is_inherited() {
+            return Some(Err(LockError::Forked));
+        }
         let state = self.handle.state.try_lock()?;
         Some(Locked::new(&self.handle, state))
     }
 
-    /// Whether it has not been closed. Another thread may close it the next moment.
+    /// Whether it has not been closed. Another thread may close it the next moment. An inherited one
+    /// is not open.
     pub fn is_open(&self) -> bool {
-        !self.handle.interruptible.lock().database.is_null()
+        !self.is_inherited() && !self.handle.interruptible.lock().database.is_null()
+    }
+
+    /// Whether this process is a forked child of the one that opened the connection, which cannot be
+    /// used here.
+    #[inline]
+    pub fn is_inherited(&self) -> bool {
+        self.handle.is_inherited()
     }
 
     /// Whether `statement` is one of this connection's.
@@ -312,11 +360,14 @@ pub struct InterruptHandle {
 
 impl InterruptHandle {
     /// Makes the statements running now, if any, fail with `SQLITE_INTERRUPT`; `false` if the
-    /// connection is closed.
+    /// connection is closed or inherited.
     pub fn interrupt(&self) -> bool {
         let Some(handle) = self.handle.upgrade() else {
             return false;
         };
+        if handle.leak_inherited() {
+            return false;
+        }
         let target = handle.interruptible.lock();
         if target.database.is_null() {
             return false;
@@ -340,6 +391,8 @@ pub enum LockError {
     /// a progress handler, a trace or a hook): SQLite says what would happen is undefined. Or it is
     /// in a function or collation that a session calls while it reads.
     InCallback,
+    /// It was opened before a fork, in the parent process.
+    Forked,
 }
 
 /// The right to use an open connection, on this thread, until dropped. May be taken again by the
@@ -645,6 +698,9 @@ pub(crate) struct Postponement<'c> {
 
 impl Drop for Postponement<'_> {
     fn drop(&mut self) {
+        if self.handle.is_inherited() {
+            return; // a callback has forked
+        }
         let mut target = self.handle.interruptible.lock();
         target.applications -= 1;
         if target.applications == 0

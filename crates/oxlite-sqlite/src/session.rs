@@ -194,7 +194,9 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.handle.delete_session(self.raw);
+        if !self.handle.leak_inherited() {
+            self.handle.delete_session(self.raw);
+        }
     }
 }
 

@@ -335,7 +335,9 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        self.handle.finalize(self.raw);
+        if !self.handle.leak_inherited() {
+            self.handle.finalize(self.raw);
+        }
     }
 }
 

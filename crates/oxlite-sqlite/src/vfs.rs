@@ -1,22 +1,29 @@
 //! The VFS of Oxlite's connections: SQLite's own for the platform, except that a thread about to
-//! wait says so first.
+//! wait says so first, and that the files of a parent process are refused in a forked child.
 //!
 //! SQLite waits in two places: it sleeps (`xSleep`, between two tries for a lock, also where no busy
 //! handler is asked) and it waits for the disk (`xSync`). The layer above may hold a lock of its own
 //! around a statement, such as Python's GIL, and lets it go when told.
 //!
+//! A connection that was inherited cannot be locked (see `fork.rs`). Yet a callback may fork, and the
+//! child return from it into the middle of a statement, which then must neither write to the parent's
+//! database nor read from descriptors that are no more.
+//!
 //! Invariants:
-//! - It is made from the default VFS, once, before the first connection is opened, and made the default;
-//!   it and its method tables are never freed.
-//! - A file's own structure stays SQLite's. Only its method table is exchanged, for a copy in which
-//!   `xSync` differs and behind which the original is found again.
+//! - It is made from the default VFS, before the first connection is opened, and made the default; it
+//!   and its method tables are never freed. In a forked child that opens a connection it is made once
+//!   more, since SQLite shares the caches of connections that have the same VFS.
+//! - A file's own structure stays SQLite's. Only its method table is exchanged, for a copy in which a
+//!   few methods differ and behind which the original is found again.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
 
 use libsqlite3_sys as ffi;
-use parking_lot::Mutex;
+
+use crate::file_locks;
+use crate::fork::{self, ForkMutex};
 
 /// Called by a thread that is about to wait.
 static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
@@ -46,11 +53,13 @@ unsafe impl Sync for Original {}
 
 static ORIGINAL: OnceLock<Original> = OnceLock::new();
 
-/// A method table of SQLite's with our `xSync`, and the one it is a copy of.
+/// A method table of SQLite's with some methods of ours, and the one it is a copy of.
 #[repr(C)]
 struct Methods {
     ours: ffi::sqlite3_io_methods,
     original: *const ffi::sqlite3_io_methods,
+    /// That of the process that opened the file.
+    generation: u32,
 }
 
 // SAFETY: never changed once made; the original is a constant of SQLite's.
@@ -59,31 +68,65 @@ unsafe impl Send for Methods {}
 unsafe impl Sync for Methods {}
 
 /// The few tables there are: one for database files, one for files without locks.
-static METHODS: Mutex<Vec<&'static Methods>> = Mutex::new(Vec::new());
+static METHODS: ForkMutex<Vec<&'static Methods>> = ForkMutex::new(Vec::new());
+
+/// The generation of the process for which ours is the default VFS.
+static INSTALLED: ForkMutex<Option<u32>> = ForkMutex::new(None);
 
 /// Makes ours the default VFS.
 pub(crate) fn install() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
+    let mut installed = INSTALLED.lock();
+    if *installed == Some(fork::generation()) {
+        return;
+    }
+    if installed.is_none() {
         // SAFETY: initialises SQLite; NULL asks for the default.
         let original = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
         if original.is_null() {
             return; // a build without a VFS: opening says so
         }
-        if ORIGINAL.set(Original(original)).is_err() {
-            return;
-        }
-        // SAFETY: a registered VFS, which stays; the copy is leaked, and linked in by SQLite, which
-        // alone changes it from then on.
-        unsafe {
-            let ours = Box::leak(Box::new(ptr::read(original)));
-            ours.pNext = ptr::null_mut();
-            ours.zName = c"oxlite".as_ptr();
-            ours.xOpen = Some(open);
-            ours.xSleep = Some(sleep);
-            ffi::sqlite3_vfs_register(ours, 1);
-        }
-    });
+        // Nobody else can be the first: the mutex is held.
+        let _ = ORIGINAL.set(Original(original));
+        fork::install();
+        // SAFETY: a registered VFS, and no connection is open yet.
+        unsafe { file_locks::install(original) };
+    }
+    let Some((original, _)) = self::original() else {
+        return;
+    };
+    // SAFETY: a registered VFS, which stays; the copy is leaked, and linked in by SQLite, which
+    // alone changes it from then on.
+    unsafe {
+        let ours = Box::leak(Box::new(ptr::read(original)));
+        ours.pNext = ptr::null_mut();
+        ours.zName = c"oxlite".as_ptr();
+        ours.xOpen = Some(open);
+        ours.xSleep = Some(sleep);
+        ffi::sqlite3_vfs_register(ours, 1);
+    }
+    *installed = Some(fork::generation());
+}
+
+/// Takes the mutex under which SQLite's are taken.
+#[cfg(unix)]
+pub(crate) fn before_fork_outer() {
+    INSTALLED.before_fork();
+}
+
+#[cfg(unix)]
+pub(crate) fn after_fork_outer() {
+    INSTALLED.after_fork(|_| ());
+}
+
+/// Takes the mutex that is taken under SQLite's.
+#[cfg(unix)]
+pub(crate) fn before_fork_inner() {
+    METHODS.before_fork();
+}
+
+#[cfg(unix)]
+pub(crate) fn after_fork_inner() {
+    METHODS.after_fork(|_| ());
 }
 
 /// The original VFS; it is there, since ours, which calls this, is made from it.
@@ -128,22 +171,83 @@ unsafe extern "C" fn open(
 ///
 /// `original` is a constant of SQLite's.
 unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Methods {
+    let generation = fork::generation();
     let mut known = METHODS.lock();
-    if let Some(methods) = known.iter().find(|methods| methods.original == original) {
+    if let Some(methods) = known
+        .iter()
+        .find(|methods| methods.original == original && methods.generation == generation)
+    {
         return methods;
     }
     // SAFETY: see this function's contract.
     let mut ours = unsafe { ptr::read(original) };
+    ours.xRead = Some(read);
+    ours.xWrite = Some(write);
+    ours.xTruncate = Some(truncate);
     ours.xSync = Some(sync);
-    let methods = Box::leak(Box::new(Methods { ours, original }));
+    let methods = Box::leak(Box::new(Methods {
+        ours,
+        original,
+        generation,
+    }));
     known.push(methods);
     methods
 }
 
+/// SQLite's own methods of a file, unless it was opened before a fork, in the parent.
+///
+/// # Safety
+///
+/// The file has one of our tables, which is so where one of our methods is called.
+#[inline]
+unsafe fn own_methods<'a>(file: *mut ffi::sqlite3_file) -> Option<&'a ffi::sqlite3_io_methods> {
+    // SAFETY: see this function's contract; tables are never freed, originals are constants.
+    unsafe {
+        let methods = &*(*file).pMethods.cast::<Methods>();
+        (methods.generation == fork::generation()).then(|| &*methods.original)
+    }
+}
+
+unsafe extern "C" fn read(
+    file: *mut ffi::sqlite3_file,
+    buffer: *mut c_void,
+    amount: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xRead) {
+        // SAFETY: the call as SQLite made it.
+        Some(read) => unsafe { read(file, buffer, amount, offset) },
+        None => ffi::SQLITE_IOERR_READ,
+    }
+}
+
+unsafe extern "C" fn write(
+    file: *mut ffi::sqlite3_file,
+    buffer: *const c_void,
+    amount: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xWrite) {
+        // SAFETY: the call as SQLite made it.
+        Some(write) => unsafe { write(file, buffer, amount, offset) },
+        None => ffi::SQLITE_IOERR_WRITE,
+    }
+}
+
+unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_int64) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xTruncate) {
+        // SAFETY: the call as SQLite made it.
+        Some(truncate) => unsafe { truncate(file, size) },
+        None => ffi::SQLITE_IOERR_TRUNCATE,
+    }
+}
+
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: called through our table, which the file got from `open`.
-    let original = unsafe { &*(*(*file).pMethods.cast::<Methods>()).original };
-    let Some(sync) = original.xSync else {
+    // SAFETY: called through our table.
+    let Some(sync) = unsafe { own_methods(file) }.and_then(|own| own.xSync) else {
         return ffi::SQLITE_IOERR_FSYNC;
     };
     about_to_wait();

@@ -1,0 +1,175 @@
+//! File locks that survive a second SQLite in the process.
+//!
+//! A POSIX lock belongs to the process, and goes when *any* descriptor of the file is closed: also one
+//! of the standard library's SQLite, or a plain `open()` and `close()`. After that another process
+//! writes beside us. An open-file-description (OFD) lock goes with its own descriptor alone. So our
+//! SQLite takes these, through its own table of system calls; to everybody else they are the same
+//! locks.
+//!
+//! SQLite's unix layer counts the locks of one inode for all its descriptors together, and unlocks
+//! through whichever is at hand. So the locks of one inode are all put on **one lock descriptor**,
+//! opened when SQLite first locks the file and closed with the last descriptor of SQLite's that has
+//! locked. It is none of SQLite's own: those are mapped into memory, and a mapping keeps the locks of
+//! its descriptor alive, in a forked child for as long as that lives (tried).
+//!
+//! The mirror image: our closing a descriptor would drop the POSIX locks that *another* SQLite of this
+//! process holds on the file. Where there are such locks the descriptor is parked instead: handed out
+//! again when SQLite next opens the same file, or closed when SQLite next opens or closes any file and
+//! the locks are gone, or at the latest when more than [`registry::PARKED_AT_MOST`] are parked. What
+//! cannot be helped: a lock that the other takes between the look and the close.
+//!
+//! Invariants:
+//! - [`table`] tells for each descriptor of SQLite's the lock descriptor of its inode. Every opening
+//!   and closing of SQLite's goes through here, so it is exact though numbers are used again.
+//! - Lock calls for one inode come one at a time: SQLite makes them under a mutex of the inode (of the
+//!   `-shm` file's, for that). The inode's lock descriptor changes only within such a call, or when a
+//!   descriptor is closed that SQLite no longer uses.
+//! - In a forked child the lock descriptors are closed at once (see `fork.rs`), else the locks of the
+//!   parent would live as long as the child.
+//!
+//! This is for Linux on x86-64 and aarch64, with a kernel that has these locks (3.15). Elsewhere SQLite
+//! keeps its POSIX locks, and nothing of the above is so.
+
+use std::path::{Path, PathBuf};
+
+use libsqlite3_sys as ffi;
+
+/// Who else of this process has a file open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherUsers {
+    /// The descriptors of the file that are not our SQLite's.
+    pub descriptors: Vec<i32>,
+    /// The loaded libraries with "sqlite" in their name: who may have opened them.
+    pub libraries: Vec<PathBuf>,
+}
+
+/// Looks for descriptors of this process that are open on the file at `path` and are not our
+/// SQLite's: of another SQLite, or of plain Python. Nothing is found where this is not supported.
+///
+/// It looks at every open descriptor of the process, so whoever opens a connection asks only where
+/// there is another SQLite ([`other_sqlite_libraries`]), or once.
+pub fn other_users_of(path: &Path) -> OtherUsers {
+    let descriptors = system::other_descriptors_of(path);
+    let libraries = match descriptors.is_empty() {
+        true => Vec::new(),
+        false => other_sqlite_libraries(),
+    };
+    OtherUsers {
+        descriptors,
+        libraries,
+    }
+}
+
+/// The libraries loaded into this process with "sqlite" in their file name. Ours is not among them;
+/// nor is one that contains SQLite under another name.
+pub fn other_sqlite_libraries() -> Vec<PathBuf> {
+    system::sqlite_libraries()
+}
+
+/// Has `vfs`, SQLite's own, take OFD locks, where there are any.
+///
+/// # Safety
+///
+/// `vfs` is registered with SQLite, and no file is open through it.
+pub(crate) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) {
+    // SAFETY: this function's contract.
+    unsafe { system::install(vfs) };
+}
+
+#[cfg(unix)]
+pub(crate) use system::{after_fork_in_child, after_fork_in_parent, before_fork};
+
+/// Where it is supported.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod system {
+    use std::ffi::CStr;
+
+    use libsqlite3_sys as ffi;
+
+    pub(crate) use super::calls::{after_fork_in_child, after_fork_in_parent, before_fork};
+    pub(super) use super::others::{other_descriptors_of, sqlite_libraries};
+    use super::{calls, others};
+
+    /// See the outer function, whose contract this is too.
+    pub(super) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) {
+        // SAFETY: registered.
+        let Some(set) = (unsafe { (*vfs).xSetSystemCall }) else {
+            return;
+        };
+        let replace = |name: &CStr, call: *const ()| {
+            // SAFETY: SQLite calls what stands under this name with the arguments of the C function
+            // of that name, which `call` takes; see each.
+            unsafe {
+                let call = std::mem::transmute::<*const (), ffi::sqlite3_syscall_ptr>(call);
+                set(vfs, name.as_ptr(), call);
+            }
+        };
+        // Files opened in a forked child are to be new to SQLite, whatever its locks are.
+        replace(c"stat", calls::stat as *const ());
+        replace(c"fstat", calls::fstat as *const ());
+        if others::has_ofd_locks() {
+            replace(c"open", calls::open as *const ());
+            replace(c"close", calls::close as *const ());
+            replace(c"fcntl", calls::fcntl as *const ());
+        }
+    }
+}
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod calls;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod inode;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod others;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod registry;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod table;
+
+/// Where it is not: SQLite keeps its POSIX locks.
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+mod system {
+    use std::path::{Path, PathBuf};
+
+    use libsqlite3_sys as ffi;
+
+    pub(super) fn other_descriptors_of(_path: &Path) -> Vec<i32> {
+        Vec::new()
+    }
+
+    pub(super) fn sqlite_libraries() -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    pub(super) unsafe fn install(_vfs: *mut ffi::sqlite3_vfs) {}
+
+    #[cfg(unix)]
+    pub(crate) fn before_fork() {}
+
+    #[cfg(unix)]
+    pub(crate) fn after_fork_in_parent() {}
+
+    #[cfg(unix)]
+    pub(crate) fn after_fork_in_child() {}
+}

@@ -1,0 +1,133 @@
+//! The system calls that SQLite's unix layer makes through us.
+//!
+//! Each takes the arguments of the C function whose name it is registered under, and leaves `errno` as
+//! the system has set it. None of them panics: that would unwind into C.
+
+use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use super::registry::{PARKED, REGISTRY};
+use super::table::{self, Entry};
+use crate::fork;
+
+/// `open(path, flags, mode)`; SQLite itself calls it through a function of three arguments.
+pub(super) unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
+    if PARKED.load(Ordering::Relaxed) > 0 {
+        // SAFETY: the path as SQLite gave it, NUL-terminated.
+        let parked = unsafe { REGISTRY.lock().take_parked(path, flags) };
+        if let Some(parked) = parked {
+            return parked;
+        }
+    }
+    // SAFETY: the call as SQLite made it.
+    let descriptor = unsafe { libc::open(path, flags, mode) };
+    if descriptor >= 0 {
+        if table::get(descriptor).canonical().is_some() {
+            // Somebody has closed the one that had this number behind SQLite's back.
+            REGISTRY.lock().forget(descriptor);
+        }
+        table::set(descriptor, Entry::UNLOCKED);
+    }
+    descriptor
+}
+
+/// `close(descriptor)`.
+pub(super) unsafe extern "C" fn close(descriptor: c_int) -> c_int {
+    REGISTRY.lock().close(descriptor)
+}
+
+/// `fcntl(descriptor, command, argument)`.
+///
+/// SQLite calls it as the variadic function it is in C. That is the same call: the conventions of
+/// x86-64 (System V) and of aarch64 (AAPCS64, not Apple's) pass the first variadic pointer in the
+/// register of a third named one. All commands that SQLite uses have a third argument.
+pub(super) unsafe extern "C" fn fcntl(
+    descriptor: c_int,
+    command: c_int,
+    argument: *mut libc::flock,
+) -> c_int {
+    let command = match command {
+        libc::F_SETLK => libc::F_OFD_SETLK,
+        libc::F_SETLKW => libc::F_OFD_SETLKW,
+        libc::F_GETLK => libc::F_OFD_GETLK,
+        // SAFETY: the call as SQLite made it.
+        other => return unsafe { libc::fcntl(descriptor, other, argument) },
+    };
+    let entry = table::get(descriptor);
+    match entry.canonical() {
+        // SAFETY: these commands take a lock.
+        Some(canonical) if !entry.is_read_only() => unsafe { lock(canonical, command, argument) },
+        // SAFETY: as above.
+        _ => unsafe { REGISTRY.lock().lock(descriptor, command, argument) },
+    }
+}
+
+/// Asks for a lock on exactly this descriptor.
+///
+/// # Safety
+///
+/// `command` is one for OFD locks, `request` a lock as `fcntl` takes it; its `l_pid` may be unset.
+#[inline]
+pub(super) unsafe fn lock(descriptor: c_int, command: c_int, request: *mut libc::flock) -> c_int {
+    // SAFETY: a lock of SQLite's, copied whether or not all of it is set. `l_pid` must be zero.
+    unsafe {
+        let mut copy: MaybeUninit<libc::flock> = ptr::read(request.cast());
+        (&raw mut (*copy.as_mut_ptr()).l_pid).write(0);
+        let result = libc::fcntl(descriptor, command, copy.as_mut_ptr());
+        if result == 0 && command == libc::F_OFD_GETLK {
+            ptr::write(request.cast(), copy);
+        }
+        result
+    }
+}
+
+/// `stat(path, status)`.
+pub(super) unsafe extern "C" fn stat(path: *const c_char, status: *mut libc::stat) -> c_int {
+    // SAFETY: the call as SQLite made it.
+    let result = unsafe { libc::stat(path, status) };
+    // SAFETY: filled in where the call has succeeded.
+    unsafe { tell_generations_apart(result, status) };
+    result
+}
+
+/// `fstat(descriptor, status)`.
+pub(super) unsafe extern "C" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
+    // SAFETY: the call as SQLite made it.
+    let result = unsafe { libc::fstat(descriptor, status) };
+    // SAFETY: filled in where the call has succeeded.
+    unsafe { tell_generations_apart(result, status) };
+    result
+}
+
+/// Makes the device another one in a forked child. SQLite knows a file's locks by device and inode, and
+/// looks at the device for nothing else; Linux uses the lower 32 bits of the number.
+///
+/// # Safety
+///
+/// `status` is filled in if `result` is zero.
+unsafe fn tell_generations_apart(result: c_int, status: *mut libc::stat) {
+    if result == 0 {
+        // SAFETY: this function's contract.
+        unsafe { (*status).st_dev ^= libc::dev_t::from(fork::generation()) << 32 };
+    }
+}
+
+pub(crate) fn before_fork() {
+    REGISTRY.before_fork();
+}
+
+pub(crate) fn after_fork_in_parent() {
+    REGISTRY.after_fork(|_| ());
+}
+
+/// Closes the lock descriptors and forgets every file of the parent's.
+pub(crate) fn after_fork_in_child() {
+    table::forget_locks(|descriptor| {
+        // SAFETY: a copy of the parent's descriptor, which nobody uses here: SQLite refuses its files.
+        unsafe { libc::close(descriptor) };
+    });
+    PARKED.store(0, Ordering::Relaxed);
+    REGISTRY.after_fork(|registry| std::mem::forget(std::mem::take(registry)));
+}

@@ -1,0 +1,220 @@
+//! What others of this process do with a file: found out from the kernel, through `/proc` where it
+//! must be.
+
+use std::ffi::{CStr, CString, OsStr, c_int};
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::table::{self, Entry};
+
+/// Whether the kernel has OFD locks.
+pub(super) fn has_ofd_locks() -> bool {
+    // Anything can be asked about, and a directory is always there.
+    // SAFETY: a NUL-terminated path.
+    let descriptor = unsafe { libc::open(c"/".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let found = first_conflict(descriptor);
+    // SAFETY: opened above, or -1.
+    unsafe { libc::close(descriptor) };
+    found.is_some()
+}
+
+/// The first lock in the way of locking all of the file through this descriptor, its own excepted:
+/// `F_UNLCK` if there is none. Nothing if that cannot be asked.
+fn first_conflict(descriptor: c_int) -> Option<libc::flock> {
+    let mut lock = libc::flock {
+        l_type: libc::F_WRLCK as _,
+        l_whence: libc::SEEK_SET as _,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    // SAFETY: a lock, complete.
+    let result = unsafe { libc::fcntl(descriptor, libc::F_OFD_GETLK, &raw mut lock) };
+    (result == 0).then_some(lock)
+}
+
+/// For how long a look at the descriptors of the process is good for another file. SQLite closes a
+/// `-shm` file and its database in one go, and that is to take one look.
+const GOOD_FOR: Duration = Duration::from_micros(200);
+
+/// What a look at the descriptors of the process has found.
+pub(super) struct Look {
+    at: Instant,
+    /// The file that was looked for.
+    wanted: Identity,
+    /// The files that are open, through descriptors that are not our SQLite's.
+    foreign: Vec<(Identity, c_int)>,
+}
+
+/// Whether this process holds POSIX locks on the file that `descriptor` is open on. Ours are none.
+///
+/// It is best asked of the descriptor that has our own locks, if there is one: they are not in the way
+/// then. `latest` is the latest look, if one was taken.
+pub(super) fn holds_posix_locks(descriptor: c_int, latest: &mut Option<Look>) -> bool {
+    match first_conflict(descriptor) {
+        None => return false,
+        Some(lock) if c_int::from(lock.l_type) == libc::F_UNLCK => return false,
+        // SAFETY: may always be called.
+        Some(lock) if lock.l_pid == unsafe { libc::getpid() } => return true,
+        // Another process's read lock may hide one of this process.
+        Some(_) => {}
+    }
+    let Some(identity) = Identity::of(descriptor) else {
+        return false;
+    };
+    let look = match latest.take() {
+        Some(look) if look.wanted != identity && look.at.elapsed() < GOOD_FOR => look,
+        _ => Look {
+            at: Instant::now(),
+            wanted: identity,
+            foreign: foreign_files(),
+        },
+    };
+    latest
+        .insert(look)
+        .foreign
+        .iter()
+        .any(|(file, foreign)| *file == identity && has_posix_lock(*foreign))
+}
+
+/// Whether a POSIX lock of this process was taken through this descriptor.
+fn has_posix_lock(descriptor: c_int) -> bool {
+    fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}"))
+        .is_ok_and(|lines| lines.lines().any(is_posix_lock))
+}
+
+/// Whether a line of `fdinfo` tells of one: `lock: 1: POSIX  ADVISORY  READ 77 fe:00:5 0 EOF`.
+fn is_posix_lock(line: &str) -> bool {
+    line.strip_prefix("lock:")
+        .is_some_and(|lock| lock.split_ascii_whitespace().nth(1) == Some("POSIX"))
+}
+
+/// What makes a file one file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    is_regular: bool,
+}
+
+impl Identity {
+    /// Asks nobody but the kernel, as any descriptor of the process may be looked at, also one of a
+    /// file system that has come to a standstill or that this very thread serves.
+    fn of(descriptor: c_int) -> Option<Self> {
+        Self::at(
+            descriptor,
+            c"",
+            libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC,
+        )
+    }
+
+    fn at(directory: c_int, path: &CStr, flags: c_int) -> Option<Self> {
+        let mut status = MaybeUninit::<libc::statx>::zeroed();
+        let wanted = libc::STATX_INO | libc::STATX_TYPE;
+        // By its number, since older C libraries have no name for it.
+        // SAFETY: any number is allowed, the path is NUL-terminated, and the status is filled in where
+        // it succeeds; it may be all zeros.
+        let status = unsafe {
+            let place = status.as_mut_ptr();
+            let path = path.as_ptr();
+            if libc::syscall(libc::SYS_statx, directory, path, flags, wanted, place) != 0 {
+                return None;
+            }
+            status.assume_init()
+        };
+        Some(Self {
+            device: (status.stx_dev_major, status.stx_dev_minor),
+            inode: status.stx_ino,
+            is_regular: u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFREG,
+        })
+    }
+}
+
+/// The files that this process has open, through descriptors that are not our SQLite's.
+fn foreign_files() -> Vec<(Identity, c_int)> {
+    probe_descriptors().unwrap_or_else(list_descriptors)
+}
+
+/// Notes a descriptor if it is one of those.
+fn note(found: &mut Vec<(Identity, c_int)>, identity: Identity, descriptor: c_int) {
+    if identity.is_regular && table::get(descriptor) == Entry::FOREIGN {
+        found.push((identity, descriptor));
+    }
+}
+
+/// Tries the numbers from zero on, until as many descriptors have been seen as are open. That takes a
+/// quarter of the time of listing them, but the kernel must tell how many there are (Linux 6.2), and
+/// their numbers must not be strewn too widely.
+fn probe_descriptors() -> Option<Vec<(Identity, c_int)>> {
+    let open = usize::try_from(fs::metadata("/proc/self/fd").ok()?.size()).ok()?;
+    let mut seen = 0;
+    let mut found = Vec::new();
+    for descriptor in 0..c_int::try_from(4 * open + 1024).ok()? {
+        if seen == open {
+            break;
+        }
+        if let Some(identity) = Identity::of(descriptor) {
+            seen += 1;
+            note(&mut found, identity, descriptor);
+        }
+    }
+    (open > 0 && seen == open).then_some(found)
+}
+
+fn list_descriptors() -> Vec<(Identity, c_int)> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else {
+        return found;
+    };
+    for entry in entries.flatten() {
+        if let Some(descriptor) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            && let Some(identity) = Identity::of(descriptor)
+        {
+            note(&mut found, identity, descriptor);
+        }
+    }
+    found
+}
+
+/// See [`super::other_users_of`].
+pub(super) fn other_descriptors_of(path: &Path) -> Vec<c_int> {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return Vec::new();
+    };
+    let wanted = Identity::at(libc::AT_FDCWD, &path, 0);
+    foreign_files()
+        .into_iter()
+        .filter_map(|(file, descriptor)| (Some(file) == wanted).then_some(descriptor))
+        .collect()
+}
+
+/// See [`super::other_sqlite_libraries`].
+pub(super) fn sqlite_libraries() -> Vec<PathBuf> {
+    let maps = fs::read("/proc/self/maps").unwrap_or_default();
+    let mut libraries: Vec<_> = maps
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            line.iter()
+                .position(|byte| *byte == b'/')
+                .map(|at| &line[at..])
+        })
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+        .filter(|path| is_sqlite_library(path))
+        .collect();
+    libraries.sort();
+    libraries.dedup();
+    libraries
+}
+
+/// Not a mapped database or `-shm` file.
+fn is_sqlite_library(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.contains("sqlite") && (name.ends_with(".so") || name.contains(".so."))
+}
