@@ -388,7 +388,9 @@ def test_a_childs_own_connection_has_locks_of_its_own(run: Run, path: Path) -> N
             connection.execute("ROLLBACK")
             return True
 
-        is_wal = standard.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        stranger = standard.connect(path)
+        is_wal = stranger.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        stranger.close()
         inherited = connect()
         reading = inherited.execute("SELECT x FROM t")
         reading.fetchone()

@@ -3,6 +3,7 @@
 The second one is the standard library's. What a lock keeps out is asked of a process of its own.
 """
 
+import contextlib
 import platform
 import random
 import sqlite3 as standard
@@ -256,6 +257,21 @@ def test_no_more_descriptors_wait_than_allowed(path: Path, connect: Connect) -> 
     assert before > 200
     assert open_descriptors(path) < 80
     other.close()
+
+
+def test_a_second_user_is_named_once_when_a_connection_is_opened(
+    path: Path, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect(path)
+    assert not caplog.records, "nobody else has it open"
+    with contextlib.closing(standard.connect(path)) as other:
+        other.execute("SELECT * FROM t").fetchall()
+        connect(path)
+        connect(path)
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("oxlite", "WARNING")
+    assert record.getMessage().startswith(f"{path} is open in this process beside Oxlite")
+    assert "_sqlite3" in record.getMessage(), "the library that can have opened it"
 
 
 @pytest.mark.parametrize("first_to_end", [0, 1])

@@ -41,7 +41,7 @@ mod statement_cache;
 mod transaction;
 mod uri;
 
-pub use oxlite_sqlite::{LockError, Locked, Step, ValueRef};
+pub use oxlite_sqlite::{LockError, Locked, OtherUsers, Step, ValueRef};
 
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::Connection;

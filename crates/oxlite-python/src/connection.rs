@@ -19,8 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use oxlite_core::{
-    CachedStatement, Connection as Core, IsolationLevel, JournalConversion, LockError, OpenOptions,
-    TransactionControl,
+    CachedStatement, Connection as Core, IsolationLevel, LockError, OpenOptions, TransactionControl,
 };
 use oxlite_sqlite::Locked;
 use pyo3::PyTraverseError;
@@ -36,6 +35,7 @@ use crate::error::{ProgrammingError, from_core, lock_failed};
 use crate::extension;
 use crate::gil::{at_the_end, close, current_thread, detached, raise_kept, wait_for, without};
 use crate::gil_cell::GilCell;
+use crate::notices;
 use crate::options::{self, DetectTypes, Extras, Truth};
 use crate::signature::{hand_on, warn_of_positions};
 use crate::values::TextFactory;
@@ -267,10 +267,14 @@ impl Connection {
     /// Makes the statements that run on this connection now fail with `OperationalError:
     /// interrupted`, also while they wait for a lock. May be called from any thread.
     fn interrupt(&self) -> PyResult<()> {
-        if self.core()?.interrupt() {
+        let core = self.core()?;
+        if core.interrupt() {
             return Ok(());
         }
-        Err(lock_failed(LockError::Closed))
+        Err(lock_failed(match core.is_inherited() {
+            true => LockError::Forked,
+            false => LockError::Closed,
+        }))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -389,7 +393,6 @@ fn initialize(
             return Err(error);
         }
     };
-    let conversion = core.converted().cloned();
     let replaced = std::mem::replace(&mut *connection.attributes.get_mut(py), attributes);
     drop(replaced);
     let owner = match check_same_thread.0 {
@@ -399,10 +402,7 @@ fn initialize(
     connection.owner_thread.store(owner, Ordering::Relaxed);
     connection.connect_to(Some(core));
     audit(py, ("sqlite3.connect/handle", object))?;
-    match conversion {
-        Some(conversion) => tell_of_conversion(database, &conversion),
-        None => Ok(()),
-    }
+    notices::tell(database, connection.core()?)
 }
 
 /// Opens a database: `factory(database, …)`, which is `Connection` by default.
@@ -458,21 +458,6 @@ fn open(options: &OpenOptions, control: TransactionControl) -> oxlite_core::Resu
         }
     }
     Ok(core)
-}
-
-/// Logs, once, that the file's journal mode has changed for good, with the way back.
-fn tell_of_conversion(database: &Bound<'_, PyAny>, conversion: &JournalConversion) -> PyResult<()> {
-    let JournalConversion { before, after } = conversion;
-    let py = database.py();
-    let logger = py
-        .import("logging")?
-        .call_method1("getLogger", ("oxlite",))?;
-    let message = "The journal mode of %s was %s and is now %s; it stays so for every program \
-                   that opens the file. Back: PRAGMA journal_mode = %s. To leave a file as it is: \
-                   journal=\"keep\".";
-    let (before, after) = (before.to_ascii_uppercase(), after.to_ascii_uppercase());
-    logger.call_method1("warning", (message, database, &before, after, &before))?;
-    Ok(())
 }
 
 /// Warns that a connection is being collected which nobody has closed.

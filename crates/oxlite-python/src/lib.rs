@@ -18,6 +18,7 @@ mod extension;
 mod function;
 mod gil;
 mod gil_cell;
+mod notices;
 mod options;
 mod parameter_sets;
 mod parameters;

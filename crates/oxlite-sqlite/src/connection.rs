@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -607,6 +608,19 @@ impl<'c> Locked<'c> {
         }
         // SAFETY: NUL-terminated, owned by the connection; copied before the guard is released.
         unsafe { CStr::from_ptr(name) }.to_bytes().to_vec()
+    }
+
+    /// The main database's file; `None` if it is not in one.
+    pub fn path(&self) -> Option<PathBuf> {
+        let name = self.filename();
+        if name.is_empty() {
+            return None;
+        }
+        #[cfg(unix)]
+        let name: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(name);
+        #[cfg(not(unix))]
+        let name: std::ffi::OsString = String::from_utf8(name).ok()?.into();
+        Some(PathBuf::from(name))
     }
 
     /// The value of a run-time limit (<https://sqlite.org/c3ref/limit.html>); `None` for a category

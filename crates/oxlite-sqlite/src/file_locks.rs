@@ -30,40 +30,30 @@
 //! This is for Linux on x86-64 and aarch64, with a kernel that has these locks (3.15). Elsewhere SQLite
 //! keeps its POSIX locks, and nothing of the above is so.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use libsqlite3_sys as ffi;
 
 /// Who else of this process has a file open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherUsers {
-    /// The descriptors of the file that are not our SQLite's.
+    /// The file.
+    pub file: PathBuf,
+    /// Its descriptors that are not our SQLite's; at least one.
     pub descriptors: Vec<i32>,
-    /// The loaded libraries with "sqlite" in their name: who may have opened them.
+    /// The loaded libraries that seem to be a SQLite, by the names of the file and of its folder: who
+    /// may have opened them. Ours is not among them; nor is one that contains SQLite under a name of
+    /// its own.
     pub libraries: Vec<PathBuf>,
 }
 
-/// Looks for descriptors of this process that are open on the file at `path` and are not our
-/// SQLite's: of another SQLite, or of plain Python. Nothing is found where this is not supported.
+/// Looks for descriptors of this process that are open on `file` and are not our SQLite's. Nothing is
+/// found where this is not supported.
 ///
-/// It looks at every open descriptor of the process, so whoever opens a connection asks only where
-/// there is another SQLite ([`other_sqlite_libraries`]), or once.
-pub fn other_users_of(path: &Path) -> OtherUsers {
-    let descriptors = system::other_descriptors_of(path);
-    let libraries = match descriptors.is_empty() {
-        true => Vec::new(),
-        false => other_sqlite_libraries(),
-    };
-    OtherUsers {
-        descriptors,
-        libraries,
-    }
-}
-
-/// The libraries loaded into this process with "sqlite" in their file name. Ours is not among them;
-/// nor is one that contains SQLite under another name.
-pub fn other_sqlite_libraries() -> Vec<PathBuf> {
-    system::sqlite_libraries()
+/// It looks at every open descriptor of the process, which takes some 50 microseconds, as long as two
+/// openings of a database: ask where there is reason to.
+pub fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
+    system::other_users_of(file)
 }
 
 /// Has `vfs`, SQLite's own, take OFD locks, where there are any.
@@ -90,7 +80,7 @@ mod system {
     use libsqlite3_sys as ffi;
 
     pub(crate) use super::calls::{after_fork_in_child, after_fork_in_parent, before_fork};
-    pub(super) use super::others::{other_descriptors_of, sqlite_libraries};
+    pub(super) use super::others::other_users_of;
     use super::{calls, others};
 
     /// See the outer function, whose contract this is too.
@@ -150,16 +140,12 @@ mod table;
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 mod system {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use libsqlite3_sys as ffi;
 
-    pub(super) fn other_descriptors_of(_path: &Path) -> Vec<i32> {
-        Vec::new()
-    }
-
-    pub(super) fn sqlite_libraries() -> Vec<PathBuf> {
-        Vec::new()
+    pub(super) fn other_users_of(_file: PathBuf) -> Option<super::OtherUsers> {
+        None
     }
 
     pub(super) unsafe fn install(_vfs: *mut ffi::sqlite3_vfs) {}

@@ -59,7 +59,7 @@ pub use code::{RESULT_CODES, code_name};
 pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
-pub use file_locks::{OtherUsers, other_sqlite_libraries, other_users_of};
+pub use file_locks::{OtherUsers, other_users_of};
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
 pub use preupdate::{Preupdate, PreupdateHook};
 pub use serialize::Serialized;

@@ -268,16 +268,17 @@ fn other_users_are_found_and_ours_are_not() {
     let path = folder.database("wal");
     let (ours, idle) = (open(&path), open(&path));
     run(&ours, "SELECT * FROM t");
-    assert_eq!(other_users_of(&path).descriptors, []);
+    assert_eq!(other_users_of(path.clone()), None);
     let other = File::open(&path).expect("opens");
     let linked = folder.0.join("link.db");
     std::os::unix::fs::symlink(&path, &linked).expect("links");
     for name in [&path, &linked] {
-        assert_eq!(other_users_of(name).descriptors, [other.as_raw_fd()]);
+        let found = other_users_of(name.clone()).expect("there is one");
+        assert_eq!(found.descriptors, [other.as_raw_fd()]);
     }
     drop((other, idle));
-    assert_eq!(other_users_of(&path).descriptors, []);
-    assert_eq!(other_users_of(&folder.0.join("missing")).descriptors, []);
+    assert_eq!(other_users_of(path.clone()), None);
+    assert_eq!(other_users_of(folder.0.join("missing")), None);
 }
 
 #[test]

@@ -6,27 +6,27 @@
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::Ordering;
 
-use super::registry::{PARKED, REGISTRY};
+use super::registry::REGISTRY;
 use super::table::{self, Entry};
 use crate::fork;
 
 /// `open(path, flags, mode)`; SQLite itself calls it through a function of three arguments.
+///
+/// The registry is held meanwhile, so that whoever looks through the descriptors of the process, or
+/// forks it, finds none of SQLite's that is not yet known to be.
 pub(super) unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_int) -> c_int {
-    if PARKED.load(Ordering::Relaxed) > 0 {
-        // SAFETY: the path as SQLite gave it, NUL-terminated.
-        let parked = unsafe { REGISTRY.lock().take_parked(path, flags) };
-        if let Some(parked) = parked {
-            return parked;
-        }
+    let mut registry = REGISTRY.lock();
+    // SAFETY: the path as SQLite gave it, NUL-terminated.
+    if let Some(parked) = unsafe { registry.take_parked(path, flags) } {
+        return parked;
     }
     // SAFETY: the call as SQLite made it.
     let descriptor = unsafe { libc::open(path, flags, mode) };
     if descriptor >= 0 {
         if table::get(descriptor).canonical().is_some() {
             // Somebody has closed the one that had this number behind SQLite's back.
-            REGISTRY.lock().forget(descriptor);
+            registry.forget(descriptor);
         }
         table::set(descriptor, Entry::UNLOCKED);
     }
@@ -128,6 +128,5 @@ pub(crate) fn after_fork_in_child() {
         // SAFETY: a copy of the parent's descriptor, which nobody uses here: SQLite refuses its files.
         unsafe { libc::close(descriptor) };
     });
-    PARKED.store(0, Ordering::Relaxed);
     REGISTRY.after_fork(|registry| std::mem::forget(std::mem::take(registry)));
 }

@@ -8,7 +8,6 @@
 use std::ffi::{CString, c_char, c_int};
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::calls;
 use super::inode::{Identity, Inode, WHOLE_FILE, access_of, set_errno, set_lock};
@@ -25,9 +24,6 @@ pub(super) static REGISTRY: ForkMutex<Registry> = ForkMutex::new(Registry {
     parked: Vec::new(),
     latest_look: None,
 });
-
-/// How many descriptors are parked, to be looked at without the mutex.
-pub(super) static PARKED: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Default)]
 pub(super) struct Registry {
@@ -248,7 +244,6 @@ impl Registry {
                 descriptor,
                 access,
             });
-            PARKED.store(self.parked.len(), Ordering::Relaxed);
             if self.parked.len() > PARKED_AT_MOST {
                 self.close_parked(0);
             }
@@ -260,7 +255,6 @@ impl Registry {
     fn close_parked(&mut self, position: usize) {
         // In the order in which they were parked.
         let parked = self.parked.remove(position);
-        PARKED.store(self.parked.len(), Ordering::Relaxed);
         close_now(parked.descriptor);
     }
 
@@ -321,7 +315,6 @@ impl Registry {
         let position =
             all.position(|parked| parked.identity == identity && parked.access == access)?;
         let parked = self.parked.remove(position);
-        PARKED.store(self.parked.len(), Ordering::Relaxed);
         Some(parked.descriptor)
     }
 }

@@ -1,0 +1,100 @@
+//! What is logged when a database is opened, under the name `oxlite`: what an application should know
+//! and can do something about, though nothing has failed.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use oxlite_core::{Connection as Core, JournalConversion, OtherUsers};
+use parking_lot::Mutex;
+use pyo3::call::PyCallArgs;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::connection::lock;
+
+/// The files of which [`tell_of_other_users`] has told.
+static TOLD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// Python modules that bring a SQLite of their own.
+const OTHER_SQLITES: [&str; 4] = [
+    "_sqlite3",
+    "apsw",
+    "pysqlite3._sqlite3",
+    "sqlcipher3._sqlite3",
+];
+
+/// Logs what is to be known of a database that has just been opened.
+pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
+    if let Some(conversion) = core.converted() {
+        tell_of_conversion(database, conversion)?;
+    }
+    let py = database.py();
+    if !has_other_sqlite(py)? {
+        return Ok(());
+    }
+    // An audit hook may have closed it meanwhile.
+    let users = lock(py, core)
+        .ok()
+        .and_then(|locked| core.other_users(&locked));
+    match users {
+        Some(users) if is_news(&users.file) => tell_of_other_users(py, &users),
+        _ => Ok(()),
+    }
+}
+
+/// Whether another SQLite has been imported.
+fn has_other_sqlite(py: Python<'_>) -> PyResult<bool> {
+    let modules = PyModule::import(py, intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    for name in OTHER_SQLITES {
+        if modules.contains(name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether nobody has been told of this file.
+fn is_news(file: &Path) -> bool {
+    TOLD.lock()
+        .get_or_insert_default()
+        .insert(file.to_path_buf())
+}
+
+/// The file's journal mode has changed for good; there is a way back.
+fn tell_of_conversion(database: &Bound<'_, PyAny>, conversion: &JournalConversion) -> PyResult<()> {
+    let JournalConversion { before, after } = conversion;
+    let message = "The journal mode of %s was %s and is now %s; it stays so for every program \
+                   that opens the file. Back: PRAGMA journal_mode = %s. To leave a file as it is: \
+                   journal=\"keep\".";
+    let (before, after) = (before.to_ascii_uppercase(), after.to_ascii_uppercase());
+    warn(database.py(), (message, database, &before, after, &before))
+}
+
+/// Something else in this process has the file open.
+fn tell_of_other_users(py: Python<'_>, users: &OtherUsers) -> PyResult<()> {
+    let libraries: Vec<_> = users
+        .libraries
+        .iter()
+        .filter_map(|library| library.file_name().and_then(|name| name.to_str()))
+        .collect();
+    let libraries = match libraries.is_empty() {
+        true => "none".to_owned(),
+        false => libraries.join(", "),
+    };
+    let message = "%s is open in this process beside Oxlite, through the file descriptors %s (other \
+                   SQLite libraries that are loaded: %s). Oxlite keeps its locks; those of another \
+                   SQLite are dropped whenever anybody in the process closes the file. Open it \
+                   through one of them only.";
+    warn(
+        py,
+        (message, &users.file, users.descriptors.clone(), libraries),
+    )
+}
+
+fn warn<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
+    py.import("logging")?
+        .call_method1("getLogger", ("oxlite",))?
+        .getattr("warning")?
+        .call1(arguments)?;
+    Ok(())
+}
