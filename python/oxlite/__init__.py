@@ -13,7 +13,9 @@ from typing import Literal
 
 from oxlite import sqlite3
 from oxlite._native import (
+    LockedError,
     Session,
+    StaleSnapshotError,
     StatementTimeout,
     __version__,
     profiles,
@@ -24,7 +26,9 @@ from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [
     "Connection",
+    "LockedError",
     "Session",
+    "StaleSnapshotError",
     "StatementTimeout",
     "__version__",
     "connect",
@@ -50,7 +54,7 @@ def connect(
     profile: str = "web",
     pragmas: Mapping[str, bool | int | str] | None = None,
     journal: Literal["profile", "keep"] = "profile",
-    busy: Literal["none", "backoff", "fair"] | None = None,
+    busy: Literal["none", "backoff", "fair", "gate"] | None = None,
     busy_handler: Callable[[int], object] | None = None,
     statement_timeout: float | None = None,
     extensions: Iterable[str | PathLike[str]] | None = None,
@@ -83,8 +87,10 @@ def connect(
         pragmas: Pragmas to set over or beside the profile's, by name.
         journal: ``"keep"`` leaves the journal mode of the file as it is. Turning an existing file
             to WAL is persistent; it is logged once, with the way back, by the logger ``oxlite``.
-        busy: How a lock is waited for: ``"fair"`` (every millisecond; what all profiles but stock
-            do), ``"backoff"`` (SQLite's growing sleeps), ``"none"``.
+        busy: How a lock is waited for: ``"gate"`` (writers stand in line, those of this process and
+            of others that do; what all profiles but stock do), ``"fair"`` (every millisecond),
+            ``"backoff"`` (SQLite's growing sleeps), ``"none"``. Processes meet at a file beside the
+            database, ``app.db-gate``; where there can be none, they do as with ``"fair"``.
         busy_handler: Waits in your own way instead: called with how often it has been asked for
             one lock, it sleeps and answers whether to try again. It must not use the connection;
             ``timeout`` does not limit it.
@@ -105,9 +111,9 @@ def connect(
         ValueError: An unknown profile, pragma, or choice, or a value out of range. No file has been
             touched.
         TypeError: A value of the wrong type. No file has been touched.
-        oxlite.sqlite3.OperationalError: The file cannot be opened (the message says why), stayed
-            locked, a pragma did not take effect, or an extension could not be loaded (the message
-            names it).
+        oxlite.LockedError: The file stayed locked.
+        oxlite.sqlite3.OperationalError: The file cannot be opened (the message says why), a pragma
+            did not take effect, or an extension could not be loaded (the message names it).
         oxlite.sqlite3.DatabaseError: The file is not a database.
     """
     return (factory or Connection)(

@@ -12,9 +12,11 @@ from typing import (
     Self,
     SupportsIndex,
     TypeAlias,
+    TypedDict,
     TypeVar,
     final,
     overload,
+    type_check_only,
 )
 
 from typing_extensions import Buffer, disjoint_base
@@ -225,12 +227,14 @@ __all__ = [
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "LockedError",
     "NotSupportedError",
     "OperationalError",
     "PrepareProtocol",
     "ProgrammingError",
     "Row",
     "Session",
+    "StaleSnapshotError",
     "Statement",
     "StatementTimeout",
     "Warning",
@@ -505,7 +509,7 @@ def connect(
     profile: str = "stock",
     pragmas: dict[str, bool | int | str] | None = None,
     journal: Literal["profile", "keep"] = "profile",
-    busy: Literal["none", "backoff", "fair"] | None = None,
+    busy: Literal["none", "backoff", "fair", "gate"] | None = None,
     busy_handler: Callable[[int], object] | None = None,
     statement_timeout: float | None = None,
     extensions: Iterable[_PathOrName] | None = None,
@@ -550,8 +554,9 @@ class Connection:
         extensions: Iterable[_PathOrName] | None = None,
         allow_no_locking: bool = False,
     ) -> None: ...
+    def queue_statistics(self) -> _QueueStatistics | None: ...
     @property
-    def busy(self) -> Literal["none", "backoff", "fair", "handler"]: ...
+    def busy(self) -> Literal["none", "backoff", "fair", "gate", "handler"]: ...
     @property
     def in_transaction(self) -> bool: ...
     @property
@@ -798,6 +803,27 @@ class InterfaceError(Error): ...
 class DatabaseError(Error): ...
 class InternalError(DatabaseError): ...
 class OperationalError(DatabaseError): ...
+
+@type_check_only
+class _QueueStatistics(TypedDict):
+    waiting: int
+    passes: int
+    lane_waits: int
+    gate_waits: int
+    bypasses: int
+    no_gate: str | None
+
+@type_check_only
+class _LockHolder(TypedDict):
+    process_id: int
+    thread_id: int
+    held_for_seconds: float
+    statement: str
+
+class LockedError(OperationalError):
+    holder: _LockHolder | None
+
+class StaleSnapshotError(OperationalError): ...
 class StatementTimeout(OperationalError): ...
 class ProgrammingError(DatabaseError): ...
 class IntegrityError(DatabaseError): ...

@@ -58,7 +58,7 @@ def test_a_wal_file_with_sqlites_own_settings_needs_no_note(wal_database: Path) 
 
 def test_a_busy_timeout_that_misleads_is_explained(wal_database: Path) -> None:
     made = inspect_database(wal_database, fsync=False)
-    assert made["profile"]["busy"] == "fair"
+    assert made["profile"]["busy"] == "gate"
     assert made["profile"]["timeout_seconds"] == 5.0
     assert made["connection"]["pragmas"]["busy_timeout"] == 0
     assert any("up to 5 s" in note for note in made["database"]["notes"])

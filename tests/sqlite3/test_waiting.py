@@ -108,7 +108,7 @@ def locked(path: Path) -> Iterator[Callable[[], None]]:
 def refused(connection: sqlite3.Connection) -> float:
     """How long, in seconds, a write waited before it was refused."""
     begun = time.monotonic()
-    with pytest.raises(sqlite3.OperationalError, match=r"^database is locked$") as caught:
+    with pytest.raises(sqlite3.OperationalError, match=r"^database is locked\b") as caught:
         connection.execute("INSERT INTO t VALUES (1)")
     assert caught.value.sqlite_errorname == "SQLITE_BUSY"
     return time.monotonic() - begun

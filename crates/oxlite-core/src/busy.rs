@@ -13,6 +13,7 @@ use oxlite_sqlite::{BusyWait, Locked};
 use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::nearest::unknown;
+use crate::queue::{Lane, Writer};
 
 /// The pause between two tries of [`BusyPolicy::Fair`].
 const FAIR_PAUSE: Duration = Duration::from_millis(1);
@@ -30,6 +31,11 @@ pub enum BusyPolicy {
     /// A constant millisecond, so that an old waiter is as likely to be next as a new one; the time
     /// limit is measured on the clock.
     Fair,
+    /// In a queue, in front of the lock, with the other connections of this process and of others that
+    /// wait this way: see `queue.rs`. Beside those that do not, it tries every 50 microseconds to a
+    /// millisecond. Needs a database in a file; elsewhere, and for all but the write lock, it is
+    /// [`Fair`](Self::Fair).
+    Gate,
     /// As the application's own handler says; it does the waiting, and sets the limit.
     Handler(BusyHandler),
 }
@@ -66,7 +72,7 @@ impl fmt::Debug for BusyHandler {
 }
 
 impl BusyPolicy {
-    const NAMED: [Self; 3] = [Self::None, Self::Backoff, Self::Fair];
+    const NAMED: [Self; 4] = [Self::None, Self::Backoff, Self::Fair, Self::Gate];
 
     /// The policy of that name.
     pub fn named(name: &str) -> Result<Self> {
@@ -85,24 +91,33 @@ impl BusyPolicy {
             Self::None => "none",
             Self::Backoff => "backoff",
             Self::Fair => "fair",
+            Self::Gate => "gate",
             Self::Handler(_) => "handler",
         }
     }
 
-    /// Makes the connection wait this way, for at most `timeout` each time.
+    /// Makes the connection wait this way, for at most `timeout` each time. Returns the queue that it
+    /// waits in, if it is one.
     pub(crate) fn install(
         &self,
         locked: &Locked<'_>,
         timeout: Duration,
         deadline: &Arc<Deadline>,
-    ) -> Result<()> {
+    ) -> Result<Option<Arc<Lane>>> {
+        if let Self::Gate = self
+            && let Some(path) = locked.path().filter(|_| !locked.is_read_only())
+            && let Ok(lane) = Lane::of(&path)
+        {
+            Writer::install(Arc::clone(&lane), locked, timeout, deadline)?;
+            return Ok(Some(lane));
+        }
         let deadline = Arc::clone(deadline);
         let has_ended =
             |wait: &BusyWait<'_>, deadline: &Deadline| wait.is_interrupted() || deadline.is_over();
         match self {
             Self::None => locked.set_busy_timeout(Duration::ZERO)?,
             Self::Backoff => locked.set_busy_timeout(timeout)?,
-            Self::Fair => {
+            Self::Fair | Self::Gate => {
                 let begun = Cell::new(Instant::now());
                 locked.set_busy_handler(move |wait| {
                     if wait.calls == 0 {
@@ -125,7 +140,7 @@ impl BusyPolicy {
                 })?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -135,7 +150,7 @@ mod tests {
 
     #[test]
     fn names_go_both_ways_and_unknown_ones_are_refused() {
-        for name in ["none", "backoff", "fair"] {
+        for name in ["none", "backoff", "fair", "gate"] {
             assert_eq!(BusyPolicy::named(name).expect("known").name(), name);
         }
         let error = BusyPolicy::named("fare").expect_err("unknown");

@@ -17,6 +17,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::profile::{JournalConversion, Profile, Setting, apply};
+use crate::queue::{Lane, QueueStatistics};
 use crate::sql::{self, StatementKind};
 use crate::statement_cache::{CachedStatement, StatementCache};
 
@@ -31,6 +32,7 @@ pub struct Connection {
     busy: BusyPolicy,
     timeout: Duration,
     deadline: Arc<Deadline>,
+    lane: Option<Arc<Lane>>,
     /// Whether it may share its page cache, and so wait for other connections of this process.
     may_share_cache: AtomicBool,
     uri: bool,
@@ -51,14 +53,15 @@ impl Connection {
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
-        let applied = {
+        let (applied, lane) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
-            options.busy.install(&locked, options.timeout, &deadline)?;
-            apply(&locked, options).map_err(|error| match error {
+            let lane = options.busy.install(&locked, options.timeout, &deadline)?;
+            let applied = apply(&locked, options).map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
-            })?
+            })?;
+            (applied, lane)
         };
         Ok(Self {
             raw,
@@ -67,6 +70,7 @@ impl Connection {
             busy: options.busy.clone(),
             timeout: options.timeout,
             deadline,
+            lane,
             may_share_cache: AtomicBool::new(options.may_share_cache()),
             uri: options.uri,
             settings: applied.settings,
@@ -145,13 +149,33 @@ impl Connection {
             );
             return Error::StatementTimeout(interrupted);
         }
-        if code == codes::SQLITE_BUSY && locked.is_interrupted() {
+        if code != codes::SQLITE_BUSY {
+            return Error::Sqlite(error);
+        }
+        if locked.is_interrupted() {
             return Error::Sqlite(oxlite_sqlite::Error::new(
                 codes::SQLITE_INTERRUPT,
                 "interrupted",
             ));
         }
-        Error::Sqlite(error)
+        if !self.profile.is_strict && self.lane.is_none() {
+            return Error::Sqlite(error); // as the standard library has it
+        }
+        if error.code() == codes::SQLITE_BUSY_SNAPSHOT {
+            return Error::StaleSnapshot(error);
+        }
+        // "cannot commit transaction - SQL statements in progress" is none of a lock's.
+        let is_lock = error.message() == oxlite_sqlite::Error::from_code(code).message();
+        if !is_lock {
+            return Error::Sqlite(error);
+        }
+        let holder = self.lane.as_ref().map(|lane| lane.holder());
+        Error::locked(error, holder)
+    }
+
+    /// What the queue for the write lock has done in this process, if this connection waits in one.
+    pub fn queue_statistics(&self) -> Option<QueueStatistics> {
+        self.lane.as_ref().map(|lane| lane.statistics())
     }
 
     /// Whether it has not been closed.

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::queue::Holder;
+
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -21,6 +23,15 @@ pub enum Error {
     Data(String),
     /// The statement has used up its time and was interrupted.
     StatementTimeout(oxlite_sqlite::Error),
+    /// Somebody else has had the lock for as long as this connection waits.
+    Locked {
+        /// SQLite's error, with what is known of the holder in its message.
+        error: oxlite_sqlite::Error,
+        /// Who has the lock, if it is a connection of Oxlite.
+        holder: Option<Holder>,
+    },
+    /// A transaction that has read would write, and what it has read is no longer the newest.
+    StaleSnapshot(oxlite_sqlite::Error),
     /// A pragma was accepted by SQLite and yet is not in force.
     PragmaIneffective {
         /// The pragma's name.
@@ -37,7 +48,10 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sqlite(error) | Self::StatementTimeout(error) => error.fmt(formatter),
+            Self::Sqlite(error)
+            | Self::StatementTimeout(error)
+            | Self::StaleSnapshot(error)
+            | Self::Locked { error, .. } => error.fmt(formatter),
             Self::Value(text) | Self::Type(text) | Self::Programming(text) | Self::Data(text) => {
                 formatter.write_str(text)
             }
@@ -50,6 +64,25 @@ impl fmt::Display for Error {
                 formatter,
                 "PRAGMA {pragma} = {requested} did not take effect: SQLite reports {effective}; {advice}"
             ),
+        }
+    }
+}
+
+impl Error {
+    /// The error of a wait for a lock that was in vain. `holder` is who has it, as far as the queue for
+    /// the write lock knows; nothing if the connection does not wait in one.
+    pub(crate) fn locked(error: oxlite_sqlite::Error, holder: Option<Option<Holder>>) -> Self {
+        let error = match &holder {
+            None => error,
+            Some(None) => error.with_context(
+                ": held from outside the queue (by another program, or a connection with another busy \
+                 policy)",
+            ),
+            Some(Some(holder)) => error.with_context(&format!(": held by {holder}")),
+        };
+        Self::Locked {
+            error,
+            holder: holder.flatten(),
         }
     }
 }

@@ -53,19 +53,19 @@ pub static PROFILES: [Profile; 4] = [
     Profile {
         name: "web",
         pragmas: production!("NORMAL"),
-        busy: BusyPolicy::Fair,
+        busy: BusyPolicy::Gate,
         is_strict: true,
     },
     Profile {
         name: "durable",
         pragmas: production!("FULL"),
-        busy: BusyPolicy::Fair,
+        busy: BusyPolicy::Gate,
         is_strict: true,
     },
     Profile {
         name: "cache",
         pragmas: production!("OFF"),
-        busy: BusyPolicy::Fair,
+        busy: BusyPolicy::Gate,
         is_strict: true,
     },
 ];
@@ -259,7 +259,7 @@ fn set_journal_mode(locked: &Locked<'_>, mode: &str, options: &OpenOptions) -> R
     let begun = Instant::now();
     let may_retry = |calls: u32| match &options.busy {
         BusyPolicy::None => false,
-        BusyPolicy::Backoff | BusyPolicy::Fair => {
+        BusyPolicy::Backoff | BusyPolicy::Fair | BusyPolicy::Gate => {
             thread::sleep(Duration::from_millis(1));
             begun.elapsed() < options.timeout
         }

@@ -1,35 +1,13 @@
-//! The little of SQL that one must know without parsing it: the first keyword of a statement.
+//! What a statement is for, so far as one must know without parsing it.
 
-/// The text after leading space and comments.
-fn without_leading_space(sql: &str) -> &str {
-    let mut rest = sql;
-    loop {
-        rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.find('\n').map_or("", |end| &comment[end + 1..]);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
-        } else {
-            return rest;
-        }
-    }
-}
-
-/// The first keyword, after space and comments; empty if there is none.
-fn first_keyword(sql: &str) -> &str {
-    let rest = without_leading_space(sql);
-    let end = rest
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(rest.len());
-    &rest[..end]
-}
+use oxlite_sqlite::{first_keyword, without_leading_space};
 
 /// Whether there is nothing to execute: only space, comments and semicolons.
 ///
 /// Decided by reading, never by preparing: SQLite carries some pragmas out while it prepares them.
 pub(crate) fn is_blank(sql: &str) -> bool {
-    let mut rest = without_leading_space(sql);
-    while let Some(tail) = rest.strip_prefix(';') {
+    let mut rest = without_leading_space(sql.as_bytes());
+    while let [b';', tail @ ..] = rest {
         rest = without_leading_space(tail);
     }
     rest.is_empty()
@@ -51,8 +29,11 @@ pub enum StatementKind {
 
 impl StatementKind {
     pub(crate) fn of(sql: &str) -> Self {
-        let keyword = first_keyword(sql);
-        let is_one_of = |all: &[&str]| all.iter().any(|known| keyword.eq_ignore_ascii_case(known));
+        let keyword = first_keyword(sql.as_bytes());
+        let is_one_of = |all: &[&str]| {
+            let mut all = all.iter();
+            all.any(|known| keyword.eq_ignore_ascii_case(known.as_bytes()))
+        };
         if is_one_of(&["SELECT", "VALUES", "EXPLAIN", "WITH"]) {
             Self::Query
         } else if is_one_of(&["INSERT", "UPDATE", "DELETE", "REPLACE"]) {
@@ -70,11 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_keyword_is_found_behind_comments() {
-        assert_eq!(first_keyword("  -- a\n/* b */ insert into t"), "insert");
-        assert_eq!(first_keyword("/* never closed"), "");
-        assert_eq!(first_keyword("-- only"), "");
-        assert_eq!(first_keyword(""), "");
+    fn the_kind_is_the_first_keywords() {
         let modification = StatementKind::DataModification;
         assert_eq!(StatementKind::of("RePlAcE INTO t VALUES(1)"), modification);
         let with = "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x";

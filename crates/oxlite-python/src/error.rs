@@ -8,7 +8,9 @@
 //!     └── DatabaseError           SQLITE_CORRUPT, SQLITE_NOTADB and what is not named here
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
-//!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout; in `oxlite`
+//!         │   ├── LockedError         SQLITE_BUSY; in `oxlite`, as are the next two
+//!         │   ├── StaleSnapshotError  SQLITE_BUSY_SNAPSHOT
+//!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout
 //!         ├── ProgrammingError    misuse that never reaches SQLite
 //!         ├── IntegrityError      SQLITE_CONSTRAINT, SQLITE_MISMATCH
 //!         ├── DataError           SQLITE_TOOBIG
@@ -19,11 +21,12 @@
 //! `sqlite_errorcode` (the extended code) and `sqlite_errorname`. `__module__` is `oxlite.sqlite3`,
 //! where the classes are found again when one is unpickled.
 
-use oxlite_core::LockError;
+use oxlite_core::{Holder, LockError};
 use oxlite_sqlite::codes;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::gil::take_kept;
 
@@ -62,6 +65,21 @@ create_exception!(
     OperationalError,
     DatabaseError,
     "An error of the database's operation: a lock, the disk, the SQL."
+);
+create_exception!(
+    oxlite,
+    LockedError,
+    OperationalError,
+    "Somebody else has had the lock for as long as the connection waits (`timeout`). `holder` tells who, \
+     as a dict with `process_id`, `thread_id`, `held_for_seconds` and `statement`, if it is a connection \
+     of Oxlite's that waits by `busy=\"gate\"`, as this one does; else it is None."
+);
+create_exception!(
+    oxlite,
+    StaleSnapshotError,
+    OperationalError,
+    "A transaction that has read would write, but others have written since. Nothing has been changed: \
+     roll back and run it again, or begin with BEGIN IMMEDIATE."
 );
 create_exception!(
     oxlite,
@@ -151,6 +169,21 @@ fn with_code(py: Python<'_>, exception: PyErr, error: &oxlite_sqlite::Error) -> 
     }
 }
 
+fn set_holder(py: Python<'_>, exception: &PyErr, holder: Option<Holder>) -> PyResult<()> {
+    let holder = match holder {
+        None => None,
+        Some(holder) => {
+            let dict = PyDict::new(py);
+            dict.set_item("process_id", holder.process_id)?;
+            dict.set_item("thread_id", holder.thread_id)?;
+            dict.set_item("held_for_seconds", holder.held_for.as_secs_f64())?;
+            dict.set_item("statement", holder.statement)?;
+            Some(dict)
+        }
+    };
+    exception.value(py).setattr("holder", holder)
+}
+
 /// The exception for an error of the core.
 pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
     match error {
@@ -158,6 +191,25 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
         oxlite_core::Error::StatementTimeout(error) => with_code(
             py,
             StatementTimeout::new_err(error.message().to_owned()),
+            &error,
+        ),
+        oxlite_core::Error::Locked { error, holder } => {
+            if let Some(raised) = take_kept() {
+                return raised;
+            }
+            let exception = LockedError::new_err(error.message().to_owned());
+            match set_holder(py, &exception, holder) {
+                Ok(()) => with_code(py, exception, &error),
+                Err(failure) => failure,
+            }
+        }
+        oxlite_core::Error::StaleSnapshot(error) => with_code(
+            py,
+            StaleSnapshotError::new_err(format!(
+                "{}: others have written since this transaction began to read; roll back and run it \
+                 again, or begin it with BEGIN IMMEDIATE",
+                error.message()
+            )),
             &error,
         ),
         oxlite_core::Error::Value(message) => PyValueError::new_err(message),

@@ -64,7 +64,8 @@ mod native {
     #[pymodule_export]
     use crate::error::{
         DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
-        NotSupportedError, OperationalError, ProgrammingError, StatementTimeout, Warning,
+        LockedError, NotSupportedError, OperationalError, ProgrammingError, StaleSnapshotError,
+        StatementTimeout, Warning,
     };
     #[pymodule_export]
     use crate::options::enable_shared_cache;
@@ -92,6 +93,7 @@ mod native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::gil::refuse_without_gil(py)?;
         crate::gil::note_main_thread(py)?;
+        crate::notices::install();
         oxlite_sqlite::call_before_waiting(crate::gil::on_waiting);
         let connection = module.getattr("Connection")?;
         connection.setattr("__call__", connection.getattr("_call")?)?;

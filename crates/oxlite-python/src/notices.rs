@@ -7,13 +7,47 @@ use std::path::{Path, PathBuf};
 use oxlite_core::{Connection as Core, JournalConversion, OtherUsers};
 use parking_lot::Mutex;
 use pyo3::call::PyCallArgs;
-use pyo3::intern;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::connection::lock;
+use crate::gil::attached;
 
 /// The files of which [`tell_of_other_users`] has told.
 static TOLD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// What the core has logged, each text once.
+static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+/// Hands what the core logs on to Python's logger.
+struct ToPython;
+
+impl log::Log for ToPython {
+    fn enabled(&self, _metadata: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let text = record.args().to_string();
+        if !LOGGED.lock().get_or_insert_default().insert(text.clone()) {
+            return;
+        }
+        attached(|py| {
+            if let Err(error) = warn(py, ("%s", text)) {
+                error.write_unraisable(py, None);
+            }
+        });
+    }
+
+    fn flush(&self) {}
+}
+
+/// Has what the core logs handed on.
+pub(crate) fn install() {
+    if log::set_logger(&ToPython).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+}
 
 /// Python modules that bring a SQLite of their own.
 const OTHER_SQLITES: [&str; 4] = [
@@ -29,7 +63,7 @@ pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
         tell_of_conversion(database, conversion)?;
     }
     let py = database.py();
-    if !has_other_sqlite(py)? {
+    if !has_other_sqlite(py) {
         return Ok(());
     }
     // An audit hook may have closed it meanwhile.
@@ -42,15 +76,19 @@ pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
     }
 }
 
-/// Whether another SQLite has been imported.
-fn has_other_sqlite(py: Python<'_>) -> PyResult<bool> {
-    let modules = PyModule::import(py, intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    for name in OTHER_SQLITES {
-        if modules.contains(name)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Whether another SQLite has been imported; not while the interpreter ends, when nobody listens.
+fn has_other_sqlite(py: Python<'_>) -> bool {
+    // SAFETY: the GIL is held; a borrowed reference, or NULL when `sys` has been emptied already.
+    let modules = unsafe {
+        let modules = ffi::PySys_GetObject(c"modules".as_ptr());
+        Bound::from_borrowed_ptr_or_opt(py, modules)
+    };
+    let is_imported = |name: &&str| {
+        modules
+            .as_ref()
+            .is_some_and(|modules| modules.contains(*name).unwrap_or(false))
+    };
+    OTHER_SQLITES.iter().any(is_imported)
 }
 
 /// Whether nobody has been told of this file.

@@ -23,6 +23,7 @@ use libsqlite3_sys as ffi;
 use crate::connection::Locked;
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
+use crate::write_queue;
 
 /// Asked whether to go on waiting for a lock; `true` means: try again.
 type BusyHandler = dyn Fn(&BusyWait<'_>) -> bool + Send;
@@ -57,6 +58,7 @@ pub(crate) struct Callbacks {
     rollback: Slot<RollbackHook>,
     wal: Slot<WalHook>,
     pub(crate) preupdate: Slot<PreupdateHook>,
+    pub(crate) write_queue: write_queue::Place,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
     /// run a checkpoint. Also set by [`Locked::undisturbed`].
     pub(crate) is_running: Cell<bool>,
@@ -72,6 +74,10 @@ impl Callbacks {
             database: NonNull::new(database),
             ..Self::default()
         }
+    }
+
+    pub(crate) fn database(&self) -> Option<NonNull<ffi::sqlite3>> {
+        self.database
     }
 
     /// Whether an interruption waits until the changeset that is being applied is done with.
@@ -105,7 +111,15 @@ pub struct BusyWait<'a> {
     callbacks: &'a Callbacks,
 }
 
-impl BusyWait<'_> {
+impl<'a> BusyWait<'a> {
+    /// For a wait that begins before SQLite has been asked for the lock.
+    pub(crate) fn before_the_first_try(callbacks: &'a Callbacks) -> Self {
+        Self {
+            calls: 0,
+            callbacks,
+        }
+    }
+
     /// Whether the statement that waits has been interrupted
     /// (<https://sqlite.org/c3ref/interrupt.html>). SQLite itself looks only once it has the lock.
     pub fn is_interrupted(&self) -> bool {
@@ -379,6 +393,7 @@ unsafe extern "C" fn call_authorizer(
 unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
+    callbacks.while_writing();
     if callbacks.is_unstoppable.get() {
         return 0;
     }

@@ -72,6 +72,17 @@ pub enum TransactionState {
     Write,
 }
 
+impl TransactionState {
+    #[inline]
+    pub(crate) fn of(state: c_int) -> Self {
+        match state {
+            ffi::SQLITE_TXN_WRITE => Self::Write,
+            ffi::SQLITE_TXN_READ => Self::Read,
+            _ => Self::None,
+        }
+    }
+}
+
 struct State {
     database: *mut ffi::sqlite3,
     closed: Cell<bool>,
@@ -191,6 +202,7 @@ impl Handle {
                             // only owner gave it up, and it has just been forgotten, so it is
                             // finalised once.
                             unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+                            state.callbacks.after_writing(|| None);
                         }
                     }
                     Orphan::Session(_) if state.depth.get() > own_guards => later.push(orphan),
@@ -248,6 +260,7 @@ impl Drop for Handle {
         }
         // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
         unsafe { ffi::sqlite3_close(database) };
+        state.callbacks.leave_write_queue();
     }
 }
 
@@ -534,6 +547,7 @@ impl<'c> Locked<'c> {
         // SAFETY: open until this line, which nobody passes twice: no statement, blob or backup is
         // left to keep it busy.
         let code = unsafe { ffi::sqlite3_close(database) };
+        self.state.callbacks.leave_write_queue();
         self.state.callbacks.clear();
         if code == ffi::SQLITE_OK {
             Ok(())
@@ -561,11 +575,7 @@ impl<'c> Locked<'c> {
     #[inline]
     pub fn transaction_state(&self) -> TransactionState {
         // SAFETY: open and locked by this guard; NULL asks for the highest of all schemas.
-        match unsafe { ffi::sqlite3_txn_state(self.database(), ptr::null()) } {
-            ffi::SQLITE_TXN_WRITE => TransactionState::Write,
-            ffi::SQLITE_TXN_READ => TransactionState::Read,
-            _ => TransactionState::None,
-        }
+        TransactionState::of(unsafe { ffi::sqlite3_txn_state(self.database(), ptr::null()) })
     }
 
     /// The row id of the latest insert (<https://sqlite.org/c3ref/last_insert_rowid.html>).
@@ -730,7 +740,12 @@ impl Drop for Postponement<'_> {
 impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.state.depth.set(self.state.depth.get() - 1);
+        let outer_guards = self.state.depth.get() - 1;
+        self.state.depth.set(outer_guards);
+        if outer_guards == 0 && !self.state.closed.get() {
+            // Whatever has ended the transaction: a blob, a backup, a statement that was dropped.
+            self.state.callbacks.after_writing(|| None);
+        }
         // SAFETY: dropped here and nowhere else; the field is not used afterwards.
         unsafe { ManuallyDrop::drop(&mut self.state) };
         // A statement dropped by another thread in the meantime was left to us. Looking after the

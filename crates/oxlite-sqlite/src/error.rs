@@ -56,7 +56,7 @@ impl Error {
     }
 
     /// An error known by its code alone, with SQLite's generic English text.
-    pub(crate) fn from_code(code: i32) -> Self {
+    pub fn from_code(code: i32) -> Self {
         // SAFETY: any code is allowed; a NUL-terminated string constant comes back.
         let message = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) };
         Self::new(code, message.to_string_lossy())

@@ -66,6 +66,13 @@ pub(crate) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) {
     unsafe { system::install(vfs) };
 }
 
+/// Opens a lock file that is none of SQLite's, so that it is known to be ours and closed in a child.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub(crate) use registry::{close_known, open_known};
+
 #[cfg(unix)]
 pub(crate) use system::{after_fork_in_child, after_fork_in_parent, before_fork};
 

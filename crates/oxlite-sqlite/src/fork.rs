@@ -32,9 +32,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many forks lie between this process and the one that loaded this library.
+/// How many forks lie between this process and the one that loaded this library, as far as they are
+/// seen: none before the first connection is opened.
 #[inline]
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 

@@ -35,12 +35,15 @@ mod error;
 mod file_locks;
 mod fork;
 mod function;
+mod lock_file;
 mod preupdate;
 mod serialize;
 mod session;
+mod sql;
 mod statement;
 mod value;
 mod vfs;
+mod write_queue;
 
 pub mod build;
 
@@ -60,13 +63,17 @@ pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, 
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
 pub use file_locks::{OtherUsers, other_users_of};
+pub use fork::generation as fork_generation;
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
+pub use lock_file::{Byte, LockFile};
 pub use preupdate::{Preupdate, PreupdateHook};
 pub use serialize::Serialized;
 pub use session::Session;
+pub use sql::{first_keyword, without_leading_space};
 pub use statement::{Prepared, Row, Statement, Step};
 pub use value::ValueRef;
 pub use vfs::{about_to_wait, call_before_waiting};
+pub use write_queue::WriteQueue;
 
 /// Whether `sql` ends in a complete statement (<https://sqlite.org/c3ref/complete.html>).
 pub fn is_complete_statement(sql: &std::ffi::CStr) -> bool {

@@ -17,6 +17,7 @@ use libsqlite3_sys as ffi;
 
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
+use crate::sql::takes_write_lock;
 use crate::value::ValueRef;
 
 /// What a step came to.
@@ -42,6 +43,7 @@ pub struct Statement {
     handle: Arc<Handle>,
     parameter_count: usize,
     read_only: bool,
+    takes_write_lock: bool,
     has_row: bool,
 }
 
@@ -69,6 +71,8 @@ impl Locked<'_> {
             if let Some(mut statement) = prepared.statement {
                 while statement.step(self)? == Step::Row {}
             }
+            // COMMIT counts as read-only.
+            self.callbacks().after_writing(|| None);
             rest = &rest[prepared.tail_offset..];
         }
         Ok(())
@@ -108,12 +112,14 @@ impl Locked<'_> {
         };
         let statement = NonNull::new(raw).map(|raw| {
             self.adopt_statement(raw);
+            // SAFETY: a fresh statement of this locked connection.
+            let read_only = unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0;
             Statement {
                 // SAFETY: a fresh statement of this locked connection, like the next line.
                 parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) }
                     as usize,
-                // SAFETY: as above.
-                read_only: unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0,
+                read_only,
+                takes_write_lock: !read_only && takes_write_lock(sql),
                 raw,
                 handle: Arc::clone(self.handle()),
                 has_row: false,
@@ -285,6 +291,25 @@ impl Statement {
     #[inline]
     pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.check_owner(locked)?;
+        if !self.takes_write_lock {
+            return self.step_now(locked);
+        }
+        if !self.has_row {
+            locked.callbacks().before_writing()?;
+        }
+        let outcome = self.step_now(locked);
+        if outcome != Ok(Step::Row) {
+            // SAFETY: live statement under its lock; the text lives as long as it does.
+            locked.callbacks().after_writing(|| unsafe {
+                let sql = ffi::sqlite3_sql(self.raw.as_ptr());
+                (!sql.is_null()).then(|| CStr::from_ptr(sql))
+            });
+        }
+        outcome
+    }
+
+    #[inline]
+    fn step_now(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.has_row = false;
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
@@ -315,7 +340,9 @@ impl Statement {
         self.check_owner(locked)?;
         self.has_row = false;
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
-        locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) })
+        let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
+        locked.callbacks().after_writing(|| None);
+        outcome
     }
 
     /// The row that the latest step made ready, `None` if it made none.

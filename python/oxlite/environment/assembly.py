@@ -31,6 +31,10 @@ SCHEMA = "oxlite.environment/1"
 """The value of ``schema`` in a report: its form, and the version of that form."""
 
 
+_WAYS_TO_WAIT = {"fair": "every millisecond", "gate": "writers stand in line"}
+"""What the waits of Oxlite's own do."""
+
+
 def report(
     connection: Queryable,
     directory: Path | str,
@@ -211,9 +215,9 @@ def _notes(made: Mapping[str, Any], access: str) -> list[str]:
                 f" this file with the profile {profile['name']} turns it to"
                 f" {setting['requested']}, for good."
             )
-    if profile and profile["busy"] == "fair":
+    if profile and profile["busy"] in _WAYS_TO_WAIT:
         notes.append(
-            "busy_timeout reads 0 because locks are waited for by Oxlite's own handler: every"
-            f" millisecond, for up to {profile['timeout_seconds']:g} s."
+            "busy_timeout reads 0 because locks are waited for by Oxlite's own handler:"
+            f" {_WAYS_TO_WAIT[profile['busy']]}, for up to {profile['timeout_seconds']:g} s."
         )
     return notes

@@ -1,7 +1,7 @@
 //! What users set on a connection, and what it tells of itself.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::{Connection, lock};
 use crate::options;
@@ -67,7 +67,26 @@ impl Connection {
         Ok(self.core()?.profile().name)
     }
 
-    /// How the connection waits for locks: `"fair"`, `"backoff"`, `"none"`, or `"handler"` for a
+    /// What the queue of writers has done in this process, for all connections to the database
+    /// together: a dict with `waiting` (connections in line now), `passes` (let through to the lock),
+    /// `lane_waits` (for another connection of this process), `gate_waits` (for other processes),
+    /// `bypasses` (went ahead of a queue that did not move) and `no_gate` (why processes do not queue;
+    /// `None` if they do). `None` for a connection that does not wait in one.
+    fn queue_statistics<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(statistics) = self.core()?.queue_statistics() else {
+            return Ok(None);
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("waiting", statistics.waiting)?;
+        dict.set_item("passes", statistics.passes)?;
+        dict.set_item("lane_waits", statistics.lane_waits)?;
+        dict.set_item("gate_waits", statistics.gate_waits)?;
+        dict.set_item("bypasses", statistics.bypasses)?;
+        dict.set_item("no_gate", statistics.no_gate)?;
+        Ok(Some(dict))
+    }
+
+    /// How the connection waits for locks: `"gate"`, `"fair"`, `"backoff"`, `"none"`, or `"handler"` for a
     /// `busy_handler` of its own.
     #[getter]
     fn busy(&self) -> PyResult<&'static str> {

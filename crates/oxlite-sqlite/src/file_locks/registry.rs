@@ -6,8 +6,10 @@
 //!   SQLite's is called with it.
 
 use std::ffi::{CString, c_char, c_int};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 
 use super::calls;
 use super::inode::{Identity, Inode, WHOLE_FILE, access_of, set_errno, set_lock};
@@ -330,4 +332,27 @@ fn close_now(descriptor: c_int) -> c_int {
         set_errno(error.unwrap_or(libc::EIO));
     }
     result
+}
+
+/// Opens a lock file that SQLite does not know. It is closed in a forked child, as the lock descriptors
+/// of SQLite's files are.
+pub(crate) fn open_known(open: impl FnOnce() -> io::Result<File>) -> io::Result<File> {
+    let mut registry = REGISTRY.lock();
+    let file = open()?;
+    let descriptor = file.as_raw_fd();
+    if table::get(descriptor).canonical().is_some() {
+        registry.forget(descriptor);
+    }
+    if table::set(descriptor, Entry::locked_through(descriptor, false)) {
+        return Ok(file);
+    }
+    Err(io::Error::from_raw_os_error(libc::EMFILE))
+}
+
+/// Closes one, and lets its locks go.
+pub(crate) fn close_known(file: File) {
+    let _registry = REGISTRY.lock();
+    // A copy may be on its way from a fork to its end.
+    set_lock(file.as_raw_fd(), WHOLE_FILE, libc::F_UNLCK);
+    table::set(file.as_raw_fd(), Entry::FOREIGN);
 }

@@ -1,0 +1,148 @@
+//! The queue of writers in front of a database's write lock: who is next, among the threads of this
+//! process (the *lane*) and among processes (the *gate*).
+//!
+//! The queue is about order alone. SQLite's own lock decides who writes, so whatever goes wrong here (a
+//! missing file, a stopped process, a program that knows of no queue) costs order, never correctness,
+//! and holds nobody up for longer than [`PROBE_EVERY`].
+//!
+//! Strict order costs a context switch for each transaction; no order starves whoever is unlucky. So
+//! writers take **turns**: in its turn, a fraction of a millisecond long, a thread or a process goes
+//! straight to SQLite's lock, as often as it likes. Then, if somebody waits, it stands in line again.
+
+mod gate;
+mod holder;
+mod lane;
+mod patience;
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxlite_sqlite::{BusyWait, Locked, WriteQueue, codes};
+use parking_lot::Mutex;
+
+use crate::deadline::Deadline;
+use crate::error::Result;
+
+pub use holder::Holder;
+pub(crate) use lane::Lane;
+use lane::Pass;
+pub use lane::QueueStatistics;
+use patience::Patience;
+
+/// How often a writer in line tries SQLite's lock, in case those before it do nothing: a process that
+/// was stopped keeps its place.
+const PROBE_EVERY: Duration = Duration::from_millis(100);
+
+/// How long the head of the queue sleeps between two tries for SQLite's lock: at first, and once
+/// somebody has had it for longer than [`SHORT_WAIT`].
+const NAP: Duration = Duration::from_micros(50);
+const LONG_NAP: Duration = Duration::from_millis(1);
+const SHORT_WAIT: Duration = Duration::from_millis(2);
+
+/// A statement that works for longer is told of while it does.
+const WORTH_TELLING: Duration = Duration::from_millis(10);
+
+/// One connection as a writer.
+pub(crate) struct Writer {
+    lane: Arc<Lane>,
+    deadline: Arc<Deadline>,
+    timeout: Duration,
+    wait: Mutex<Wait>,
+}
+
+/// Where it stands. Used by one thread at a time, that which has the connection's lock.
+struct Wait {
+    /// Since when it wants the lock.
+    began: Instant,
+    /// The right to try, while it does and for as long as it has the lock.
+    pass: Option<Pass>,
+}
+
+impl Writer {
+    /// Puts the queue of its database in front of a connection's write lock.
+    pub(crate) fn install(
+        lane: Arc<Lane>,
+        locked: &Locked<'_>,
+        timeout: Duration,
+        deadline: &Arc<Deadline>,
+    ) -> Result<()> {
+        let writer = Arc::new(Self {
+            lane,
+            deadline: Arc::clone(deadline),
+            timeout,
+            wait: Mutex::new(Wait {
+                began: Instant::now(),
+                pass: None,
+            }),
+        });
+        let at_the_lock = Arc::clone(&writer);
+        locked.set_busy_handler(move |wait| at_the_lock.try_again(wait))?;
+        locked.set_write_queue(Box::new(InFront(writer)));
+        Ok(())
+    }
+
+    fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {
+        Patience::new(&self.deadline, began + self.timeout, wait)
+    }
+
+    /// Asked when somebody has the lock: waits, and tells whether to try it again.
+    fn try_again(&self, wait: &BusyWait<'_>) -> bool {
+        let mut state = self.wait.lock();
+        if wait.calls == 0 && state.pass.is_none() {
+            // Not for the write lock: a reader in rollback mode, or a recovery.
+            state.began = Instant::now();
+        }
+        let patience = self.patience(state.began, wait);
+        if patience.is_over() {
+            return false;
+        }
+        match &mut state.pass {
+            Some(pass) if !pass.is_head() => pass.stand_in_line(&patience),
+            Some(pass) if pass.waited_at_the_head() < SHORT_WAIT => patience.sleep(NAP, || false),
+            _ => patience.sleep(LONG_NAP, || false),
+        }
+        !patience.is_over()
+    }
+}
+
+/// What SQLite's side asks for.
+struct InFront(Arc<Writer>);
+
+impl WriteQueue for InFront {
+    fn enter(&self, wait: &BusyWait<'_>) -> oxlite_sqlite::Result<()> {
+        let writer = &self.0;
+        let began = Instant::now();
+        let patience = writer.patience(began, wait);
+        let Some(pass) = writer.lane.enter(&writer.deadline, &patience) else {
+            return Err(oxlite_sqlite::Error::from_code(codes::SQLITE_BUSY));
+        };
+        *writer.wait.lock() = Wait {
+            began,
+            pass: Some(pass),
+        };
+        Ok(())
+    }
+
+    fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>) {
+        let mut wait = self.0.wait.lock();
+        // Not one that waits for the lock itself, in the middle of a step.
+        if let Some(pass) = &mut wait.pass
+            && pass.age() >= WORTH_TELLING
+            && let Some(sql) = sql()
+        {
+            pass.hold(sql);
+        }
+    }
+
+    fn hold(&self, sql: &CStr) {
+        if let Some(pass) = &mut self.0.wait.lock().pass {
+            pass.hold(sql);
+        }
+    }
+
+    fn leave(&self) {
+        let pass = self.0.wait.lock().pass.take();
+        drop(pass);
+    }
+}

@@ -1,0 +1,404 @@
+//! The queue of processes in front of a database's write lock: three bytes of a file beside it,
+//! `app.db-gate`, that processes lock.
+//!
+//! - `QUEUE`: locked by the head of the queue, from when it has become that until it has written. The
+//!   others wait for it in the kernel, which wakes them in order.
+//! - `WAITING`: locked, together, by all those who wait.
+//! - `HOLDER`: locked by who has told in the file what it holds SQLite's lock for.
+//!
+//! In its turn a process does not look at them. Otherwise one question tells whether anybody is in the
+//! queue; if not, a new turn begins. If so, or if SQLite's lock is held, the process joins it. Turns end
+//! by themselves, so the head is held up for no longer than one turn and one write.
+//!
+//! A lock cannot be waited for with a time limit, nor be given up; so a thread of its own waits for it,
+//! and whoever wants it waits for that thread.
+//!
+//! Invariants:
+//! - Liveness is the kernel's: a lock goes with its holder. Nothing in the file is waited for.
+//! - Whatever fails here lets the process through.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oxlite_sqlite::{Byte, LockFile};
+
+use super::PROBE_EVERY;
+use super::holder::NOTE_AT_MOST;
+use super::lane::Counters;
+use super::patience::Patience;
+use crate::deadline::Deadline;
+
+const QUEUE: Byte = Byte(0);
+const WAITING: Byte = Byte(1);
+const HOLDER: Byte = Byte(2);
+
+/// How long a turn lasts, and how many transactions it has.
+const TURN: Duration = Duration::from_micros(500);
+const WRITES: u32 = 20;
+
+/// What a process that stood in line may have saved up, so that a stolen turn is made good.
+const WRITES_AT_MOST: u32 = 80;
+
+/// While somebody waits and yet nobody is the head, it has been woken and does not run yet: it is given
+/// this time, this often.
+const AFTER_YOU: Duration = Duration::from_micros(20);
+const AFTER_YOU_TIMES: u32 = 20;
+
+/// How often one looks whether the file is still the one that others find under its name.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A process at the gate of one database.
+pub(super) struct Gate {
+    database: PathBuf,
+    path: PathBuf,
+    looked: Instant,
+    attendant: Arc<Attendant>,
+    place: Place,
+    turn_began: Instant,
+    writes: u32,
+    has_published: bool,
+}
+
+/// Where the process stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Not in the queue.
+    Outside,
+    /// In the queue.
+    Waiting,
+    /// At its head since then.
+    Head(Instant),
+}
+
+impl Gate {
+    /// The gate of the database at that path; or why there is none.
+    pub(super) fn open(database: &Path) -> Result<Self, String> {
+        if is_on_network(database) {
+            return Err("the database is on a network file system".into());
+        }
+        let mut path = database.as_os_str().to_owned();
+        path.push("-gate");
+        let path = PathBuf::from(path);
+        let file = LockFile::open(&path, database)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let now = Instant::now();
+        Ok(Self {
+            database: database.to_owned(),
+            path,
+            looked: now,
+            attendant: Attendant::new(file),
+            place: Place::Outside,
+            turn_began: now,
+            writes: 0,
+            has_published: false,
+        })
+    }
+
+    fn file(&self) -> &LockFile {
+        &self.attendant.file
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        matches!(self.place, Place::Head(_))
+    }
+
+    pub(super) fn waited_at_the_head(&self) -> Duration {
+        match self.place {
+            Place::Head(since) => since.elapsed(),
+            Place::Outside | Place::Waiting => Duration::ZERO,
+        }
+    }
+
+    /// Comes to the gate: goes through in its turn or if nobody waits, else stands in line.
+    pub(super) fn arrive(&mut self, patience: &Patience<'_>, counters: &Counters) {
+        let now = Instant::now();
+        if self.writes > 0 && now.duration_since(self.turn_began) < TURN {
+            return;
+        }
+        self.look(now);
+        match self.file().locked_by_another(QUEUE, WAITING) {
+            Ok(Some(_)) => self.stand_in_line(patience, counters),
+            Ok(None) | Err(_) => {
+                self.turn_began = now;
+                self.writes = self.writes.max(WRITES);
+            }
+        }
+    }
+
+    /// Opens the file anew if others find another one under its name.
+    fn look(&mut self, now: Instant) {
+        if now.duration_since(self.looked) < LOOK_EVERY || self.place != Place::Outside {
+            return;
+        }
+        self.looked = now;
+        if !self.file().is_at(&self.path)
+            && let Ok(file) = LockFile::open(&self.path, &self.database)
+        {
+            self.attendant.end();
+            self.attendant = Attendant::new(file);
+        }
+    }
+
+    /// Waits to become the head, for as long as [`PROBE_EVERY`].
+    pub(super) fn stand_in_line(&mut self, patience: &Patience<'_>, counters: &Counters) {
+        if self.place == Place::Outside {
+            counters
+                .gate_waits
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.join(patience);
+        }
+        let began = Instant::now();
+        while self.place == Place::Waiting {
+            if self.attendant.take() {
+                // Others are woken by the kernel when this is let go.
+                let _ = self.file().unlock(WAITING, WAITING);
+                self.become_head();
+            } else {
+                let pause = PROBE_EVERY.saturating_sub(began.elapsed());
+                if pause.is_zero() || patience.is_over() {
+                    return;
+                }
+                patience.sleep(pause, || self.attendant.is_ready());
+            }
+        }
+    }
+
+    fn join(&mut self, patience: &Patience<'_>) {
+        for _ in 0..AFTER_YOU_TIMES {
+            let is_free = matches!(self.file().locked_by_another(QUEUE, QUEUE), Ok(None));
+            let somebody_waits =
+                matches!(self.file().locked_by_another(WAITING, WAITING), Ok(Some(_)));
+            if !(is_free && somebody_waits) {
+                break;
+            }
+            patience.sleep(AFTER_YOU, || false);
+        }
+        // While the thread is still at it, for an earlier wait, its lock would be ours as well.
+        let outcome = match self.attendant.is_locking() {
+            true => Ok(false),
+            false => self.file().try_lock(QUEUE, false),
+        };
+        match outcome {
+            Ok(true) => self.become_head(),
+            Ok(false) => {
+                let _ = self.file().try_lock(WAITING, true);
+                self.place = Place::Waiting;
+                self.attendant.ask(patience.deadline());
+            }
+            // No lock, no order: SQLite's own lock is all there is.
+            Err(_) => self.become_head(),
+        }
+    }
+
+    fn become_head(&mut self) {
+        self.place = Place::Head(Instant::now());
+        self.writes = (self.writes + WRITES).min(WRITES_AT_MOST);
+    }
+
+    /// Leaves, after it has written or given up.
+    pub(super) fn leave(&mut self, counters: &Counters) {
+        match self.place {
+            Place::Outside => {
+                if self.has_published {
+                    let _ = self.file().unlock(HOLDER, HOLDER);
+                }
+            }
+            Place::Head(_) => {
+                self.turn_began = Instant::now();
+                let _ = self.file().unlock(QUEUE, HOLDER);
+            }
+            Place::Waiting => {
+                counters
+                    .bypasses
+                    .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.attendant.dismiss();
+                let _ = self.file().unlock(WAITING, HOLDER);
+            }
+        }
+        self.place = Place::Outside;
+        self.has_published = false;
+        self.writes = self.writes.saturating_sub(1);
+    }
+
+    /// Tells other processes what SQLite's lock is held for.
+    pub(super) fn publish(&mut self, note: &[u8]) {
+        if !self.has_published {
+            self.has_published = matches!(self.file().try_lock(HOLDER, false), Ok(true));
+        }
+        if self.has_published {
+            let _ = self.file().write_note(note);
+        }
+    }
+
+    /// What another process has told, if it still holds the lock.
+    pub(super) fn published(&self) -> Option<Vec<u8>> {
+        let is_told = || matches!(self.file().locked_by_another(HOLDER, HOLDER), Ok(Some(_)));
+        if !is_told() {
+            return None;
+        }
+        let note = self.file().read_note(NOTE_AT_MOST).ok()?;
+        is_told().then_some(note)
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.attendant.end();
+    }
+}
+
+/// The thread that waits for the head of the queue, and the file.
+struct Attendant {
+    file: LockFile,
+    order: Mutex<Order>,
+    ordered: Condvar,
+}
+
+/// What the thread is to do.
+enum Order {
+    /// There is no thread yet.
+    None,
+    /// Nothing: it waits for an order.
+    Rest,
+    /// Lock the queue, and wake whoever waits for it.
+    Lock(Arc<Deadline>),
+    /// It is locking the queue for nobody any more.
+    LetGo,
+    /// The queue is locked.
+    Locked,
+    /// End.
+    End,
+}
+
+impl Attendant {
+    fn new(file: LockFile) -> Arc<Self> {
+        Arc::new(Self {
+            file,
+            order: Mutex::new(Order::None),
+            ordered: Condvar::new(),
+        })
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the queue locked.
+    fn ask(self: &Arc<Self>, caller: &Arc<Deadline>) {
+        let mut order = self.order();
+        let before = std::mem::replace(&mut *order, Order::Lock(Arc::clone(caller)));
+        match before {
+            Order::None => {
+                let attendant = Arc::clone(self);
+                let started = thread::Builder::new()
+                    .name("oxlite-gate".into())
+                    .stack_size(64 << 10)
+                    .spawn(move || attendant.attend());
+                if started.is_err() {
+                    // As if everybody before had gone: SQLite's lock is tried.
+                    *order = Order::None;
+                }
+            }
+            Order::Rest => self.ordered.notify_one(),
+            // It is at it already.
+            Order::LetGo | Order::Lock(_) | Order::Locked | Order::End => {}
+        }
+    }
+
+    /// Whether the queue is locked, and [`take`](Self::take) would take it.
+    fn is_ready(&self) -> bool {
+        matches!(*self.order(), Order::Locked)
+    }
+
+    /// Whether the thread is locking the queue, be it for nobody.
+    fn is_locking(&self) -> bool {
+        matches!(*self.order(), Order::Lock(_) | Order::LetGo)
+    }
+
+    /// Takes the lock over from the thread.
+    fn take(&self) -> bool {
+        let mut order = self.order();
+        let is_locked = matches!(*order, Order::Locked);
+        if is_locked {
+            *order = Order::Rest;
+        }
+        is_locked
+    }
+
+    /// Wants the lock no longer.
+    fn dismiss(&self) {
+        let mut order = self.order();
+        *order = match *order {
+            Order::Lock(_) => Order::LetGo,
+            Order::Locked => {
+                let _ = self.file.unlock(QUEUE, QUEUE);
+                Order::Rest
+            }
+            _ => return,
+        };
+    }
+
+    fn end(&self) {
+        *self.order() = Order::End;
+        self.ordered.notify_one();
+    }
+
+    /// What the thread does.
+    fn attend(&self) {
+        let mut order = self.order();
+        loop {
+            order = match *order {
+                Order::Lock(_) | Order::LetGo => {
+                    drop(order);
+                    let outcome = self.file.lock(QUEUE);
+                    let mut order = self.order();
+                    match std::mem::replace(&mut *order, Order::Rest) {
+                        Order::Lock(caller) if outcome.is_ok() => {
+                            *order = Order::Locked;
+                            // Not with the mutex, which the caller takes.
+                            drop(order);
+                            caller.wake();
+                            self.order()
+                        }
+                        Order::End => return,
+                        _ => {
+                            let _ = self.file.unlock(QUEUE, QUEUE);
+                            order
+                        }
+                    }
+                }
+                Order::End => return,
+                Order::None | Order::Rest | Order::Locked => self
+                    .ordered
+                    .wait(order)
+                    .unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// Whether a file lies on another machine, where these locks tell nothing or cost a journey.
+#[cfg(target_os = "linux")]
+fn is_on_network(path: &Path) -> bool {
+    /// Magic numbers of file systems (statfs(2)): NFS, SMB, CIFS, SMB2, AFS, Coda, 9P, Ceph, NCP, Lustre.
+    const NETWORKS: [u32; 10] = [
+        0x6969,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x5346_414f,
+        0x7375_7245,
+        0x0102_1997,
+        0x00c3_6400,
+        0x564c,
+        0x0bd0_0bd0,
+    ];
+    rustix::fs::statfs(path).is_ok_and(|status| NETWORKS.contains(&(status.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on_network(_path: &Path) -> bool {
+    false
+}

@@ -1,0 +1,383 @@
+//! The line of one database's writers in this process: first come, first served, in turns.
+//!
+//! Invariants:
+//! - There is one [`Pass`] at a time. Who has it stands at the gate for the whole process, or writes.
+//! - Whoever waits is woken: by the pass being handed over, or by the timer that the first in line sets
+//!   for the end of the present turn.
+//! - A lane belongs to the process that made it; a forked child makes its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::gate::Gate;
+use super::holder::{Holder, Note};
+use super::patience::Patience;
+use crate::deadline::Deadline;
+
+/// How long a thread may go on while another waits.
+const TURN: Duration = Duration::from_micros(500);
+
+/// The queue of one database's writers.
+pub(crate) struct Lane {
+    line: Mutex<Line>,
+    database: PathBuf,
+    /// What stands between this process and others, or why nothing does. Opened for the first write,
+    /// since it leaves a file.
+    gate: OnceLock<Result<Mutex<Gate>, String>>,
+    counters: Counters,
+}
+
+struct Line {
+    is_taken: bool,
+    waiting: VecDeque<Arc<Waiter>>,
+    turn: Turn,
+    /// What whoever has the pass holds the lock for, once that is so.
+    note: Option<Note>,
+}
+
+/// The time for which one connection goes first.
+struct Turn {
+    /// The connection, by the address of its deadline.
+    of: usize,
+    began: Instant,
+    /// Whether the first in line knows when it ends.
+    is_timed: bool,
+}
+
+impl Turn {
+    fn of(connection: &Arc<Deadline>) -> Self {
+        Self {
+            of: Arc::as_ptr(connection).addr(),
+            began: Instant::now(),
+            is_timed: false,
+        }
+    }
+
+    fn remaining(&self) -> Duration {
+        TURN.saturating_sub(self.began.elapsed())
+    }
+}
+
+/// A connection in line.
+struct Waiter {
+    deadline: Arc<Deadline>,
+    has_pass: AtomicBool,
+}
+
+#[derive(Default)]
+pub(super) struct Counters {
+    passes: AtomicU64,
+    lane_waits: AtomicU64,
+    pub(super) gate_waits: AtomicU64,
+    pub(super) bypasses: AtomicU64,
+}
+
+/// What the queue of one database has done in this process, for all its connections together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueStatistics {
+    /// Connections that are in line in this process now.
+    pub waiting: usize,
+    /// How often a connection was let through to the lock.
+    pub passes: u64,
+    /// How often it had to wait for another connection of this process.
+    pub lane_waits: u64,
+    /// How often the process had to wait for other processes.
+    pub gate_waits: u64,
+    /// How often it took the lock without having come to the head of the queue, since those before it
+    /// did nothing.
+    pub bypasses: u64,
+    /// Why there is no queue between processes; `None` if there is one.
+    pub no_gate: Option<String>,
+}
+
+/// The lanes of each generation of forked processes: a mutex that another thread of the parent had at
+/// the fork is not looked at again.
+static LANES: [OnceLock<Mutex<Lanes>>; 64] = [const { OnceLock::new() }; 64];
+
+type Lanes = HashMap<FileIdentity, Weak<Lane>>;
+
+impl Lane {
+    /// The lane of the database at `path`, which exists: one for all paths that lead to the file.
+    pub(crate) fn of(path: &Path) -> std::io::Result<Arc<Self>> {
+        let identity = FileIdentity::of(path)?;
+        let generation = oxlite_sqlite::fork_generation() as usize;
+        let lanes = LANES[generation % LANES.len()].get_or_init(Mutex::default);
+        let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lanes.get(&identity).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let lane = Arc::new(Self {
+            line: Mutex::new(Line {
+                is_taken: false,
+                waiting: VecDeque::new(),
+                turn: Turn {
+                    of: 0,
+                    began: Instant::now(),
+                    is_timed: false,
+                },
+                note: None,
+            }),
+            database: path.to_owned(),
+            gate: OnceLock::new(),
+            counters: Counters::default(),
+        });
+        lanes.insert(identity, Arc::downgrade(&lane));
+        Ok(lane)
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gate(&self) -> Option<MutexGuard<'_, Gate>> {
+        let gate = self.gate.get_or_init(|| self.open_gate()).as_ref().ok()?;
+        Some(gate.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn open_gate(&self) -> Result<Mutex<Gate>, String> {
+        let gate = Gate::open(&self.database);
+        if let Err(reason) = &gate {
+            log::warn!(
+                "The writers of {} do not stand in line with those of other processes: {reason}. They \
+                 wait as with busy=\"fair\".",
+                self.database.display()
+            );
+        }
+        gate.map(Mutex::new)
+    }
+
+    /// Waits in line, then at the gate. `None` when patience has ended before a pass was to be had.
+    ///
+    /// Whoever has a pass may not be at the head of the queue of processes: see
+    /// [`Pass::stand_in_line`].
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        connection: &Arc<Deadline>,
+        patience: &Patience<'_>,
+    ) -> Option<Pass> {
+        if !self.line().take(connection) && !self.wait_in_line(connection, patience) {
+            return None;
+        }
+        self.counters.passes.fetch_add(1, Ordering::Relaxed);
+        let pass = Pass {
+            lane: Arc::clone(self),
+            since: Instant::now(),
+        };
+        if let Some(mut gate) = self.gate() {
+            gate.arrive(patience, &self.counters);
+        }
+        Some(pass)
+    }
+
+    fn wait_in_line(&self, connection: &Arc<Deadline>, patience: &Patience<'_>) -> bool {
+        if patience.is_over() {
+            return false;
+        }
+        self.counters.lane_waits.fetch_add(1, Ordering::Relaxed);
+        let waiter = Arc::new(Waiter {
+            deadline: Arc::clone(connection),
+            has_pass: AtomicBool::new(false),
+        });
+        let has_pass = || waiter.has_pass.load(Ordering::Acquire);
+        self.line().waiting.push_back(Arc::clone(&waiter));
+        loop {
+            let pause = {
+                let mut line = self.line();
+                if has_pass() {
+                    return true;
+                }
+                if patience.is_over() {
+                    line.withdraw(&waiter);
+                    return false;
+                }
+                let is_first = line
+                    .waiting
+                    .front()
+                    .is_some_and(|first| Arc::ptr_eq(first, &waiter));
+                match line.turn.remaining() {
+                    _ if !is_first => Duration::MAX,
+                    remaining if !remaining.is_zero() => {
+                        line.turn.is_timed = true;
+                        remaining
+                    }
+                    // Handed over when it is let go.
+                    _ if line.is_taken => Duration::MAX,
+                    _ => {
+                        line.hand_over();
+                        return true;
+                    }
+                }
+            };
+            patience.sleep(pause, has_pass);
+        }
+    }
+
+    /// Gives the pass back.
+    fn release(&self) {
+        let mut line = self.line();
+        line.is_taken = false;
+        line.note = None;
+        if line.waiting.is_empty() {
+            return;
+        }
+        if line.turn.remaining().is_zero() {
+            line.hand_over();
+        } else if !line.turn.is_timed {
+            line.turn.is_timed = true;
+            line.wake_first();
+        }
+    }
+
+    /// Who has the write lock, so far as is known.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        if let Some(note) = &self.line().note {
+            return Some(note.as_holder());
+        }
+        let gate = self.gate.get()?.as_ref().ok()?;
+        // In use by a thread of this process that waits itself: then another has the lock.
+        let published = match gate.try_lock() {
+            Ok(gate) => gate.published(),
+            Err(_) => return None,
+        };
+        published.and_then(|note| Holder::read(&note))
+    }
+
+    /// What it has done so far.
+    pub(crate) fn statistics(&self) -> QueueStatistics {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        QueueStatistics {
+            waiting: self.line().waiting.len(),
+            passes: count(&self.counters.passes),
+            lane_waits: count(&self.counters.lane_waits),
+            gate_waits: count(&self.counters.gate_waits),
+            bypasses: count(&self.counters.bypasses),
+            no_gate: self
+                .gate
+                .get()
+                .and_then(|gate| gate.as_ref().err().cloned()),
+        }
+    }
+}
+
+impl Line {
+    /// Takes the pass if it is free and this connection may go first.
+    fn take(&mut self, connection: &Arc<Deadline>) -> bool {
+        if self.is_taken {
+            return false;
+        }
+        let is_its_turn = self.turn.of == Arc::as_ptr(connection).addr();
+        if self.waiting.is_empty() {
+            if !is_its_turn || self.turn.remaining().is_zero() {
+                self.turn = Turn::of(connection);
+            }
+        } else if !is_its_turn || self.turn.remaining().is_zero() {
+            return false;
+        }
+        self.is_taken = true;
+        true
+    }
+
+    /// Gives the pass, which is free, to the first in line.
+    fn hand_over(&mut self) {
+        if let Some(first) = self.waiting.pop_front() {
+            self.is_taken = true;
+            self.turn = Turn::of(&first.deadline);
+            first.has_pass.store(true, Ordering::Release);
+            first.deadline.wake();
+        }
+    }
+
+    fn wake_first(&self) {
+        if let Some(first) = self.waiting.front() {
+            first.deadline.wake();
+        }
+    }
+
+    /// Takes one out of the line who waits no longer.
+    fn withdraw(&mut self, waiter: &Arc<Waiter>) {
+        self.waiting.retain(|other| !Arc::ptr_eq(other, waiter));
+        // The next one may have become the first, who looks at the clock.
+        self.wake_first();
+    }
+}
+
+/// The right of one connection to try for the write lock, and to keep it.
+pub(super) struct Pass {
+    lane: Arc<Lane>,
+    since: Instant,
+}
+
+impl Pass {
+    /// For how long it has been held.
+    pub(super) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Whether this process is at the head of the queue of processes, or there is none.
+    pub(super) fn is_head(&self) -> bool {
+        self.lane.gate().is_none_or(|gate| gate.is_head())
+    }
+
+    /// For how long it has been.
+    pub(super) fn waited_at_the_head(&self) -> Duration {
+        self.lane
+            .gate()
+            .map_or(Duration::MAX, |gate| gate.waited_at_the_head())
+    }
+
+    /// Waits to become the head; returns from time to time though it is not.
+    pub(super) fn stand_in_line(&mut self, patience: &Patience<'_>) {
+        if let Some(mut gate) = self.lane.gate() {
+            gate.stand_in_line(patience, &self.lane.counters);
+        }
+    }
+
+    /// Notes for others that the lock is held, and for what.
+    pub(super) fn hold(&mut self, sql: &CStr) {
+        let mut line = self.lane.line();
+        let note = line.note.get_or_insert_with(Note::new);
+        if note.is_news() {
+            note.set_statement(sql);
+            if let Some(mut gate) = self.lane.gate() {
+                gate.publish(&note.to_bytes());
+            }
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if let Some(mut gate) = self.lane.gate() {
+            gate.leave(&self.lane.counters);
+        }
+        self.lane.release();
+    }
+}
+
+/// What makes a file one file, under all its names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FileIdentity {
+    #[cfg(unix)]
+    Inode(u64, u64),
+    #[cfg(not(unix))]
+    Path(PathBuf),
+}
+
+impl FileIdentity {
+    #[cfg(unix)]
+    fn of(path: &Path) -> std::io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let status = std::fs::metadata(path)?;
+        Ok(Self::Inode(status.dev(), status.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> std::io::Result<Self> {
+        std::fs::canonicalize(path).map(Self::Path)
+    }
+}

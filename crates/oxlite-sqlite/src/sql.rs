@@ -1,0 +1,62 @@
+//! The little of SQL that one must know without parsing it: where a statement begins, and its first
+//! keyword.
+
+/// The text after leading space and comments.
+pub fn without_leading_space(sql: &[u8]) -> &[u8] {
+    let mut rest = sql;
+    loop {
+        rest = match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | b'\x0c', tail @ ..] => tail,
+            [b'-', b'-', comment @ ..] => after(comment, b"\n"),
+            [b'/', b'*', comment @ ..] => after(comment, b"*/"),
+            _ => return rest,
+        };
+    }
+}
+
+/// The text after the end of a comment; nothing if it is not closed.
+fn after<'s>(comment: &'s [u8], end: &[u8]) -> &'s [u8] {
+    let found = comment.windows(end.len()).position(|part| part == end);
+    found.map_or(&[], |at| &comment[at + end.len()..])
+}
+
+/// The first keyword, after space and comments; empty if there is none.
+pub fn first_keyword(sql: &[u8]) -> &[u8] {
+    let rest = without_leading_space(sql);
+    let end = rest
+        .iter()
+        .position(|byte| !byte.is_ascii_alphabetic())
+        .unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether a statement of which SQLite says that it is not read-only takes the write lock. It says so of
+/// attaching, of what is only explained, and of pragmas, few of which do; the others must not wait.
+pub(crate) fn takes_write_lock(sql: &[u8]) -> bool {
+    let keyword = first_keyword(sql);
+    let others: [&[u8]; 4] = [b"PRAGMA", b"ATTACH", b"DETACH", b"EXPLAIN"];
+    !others
+        .iter()
+        .any(|other| keyword.eq_ignore_ascii_case(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_keyword_is_found_behind_comments() {
+        assert_eq!(first_keyword(b"  -- a\n/* b */ insert into t"), b"insert");
+        assert_eq!(first_keyword(b"/* never closed"), b"");
+        assert_eq!(first_keyword(b"-- only"), b"");
+        assert_eq!(first_keyword(b""), b"");
+    }
+
+    #[test]
+    fn pragmas_do_not_take_the_write_lock() {
+        assert!(takes_write_lock(b"VACUUM"));
+        assert!(takes_write_lock(b"begin immediate"));
+        assert!(!takes_write_lock(b" /* */ pragma synchronous = 1"));
+        assert!(!takes_write_lock(b"DETACH a"));
+    }
+}

@@ -1,0 +1,139 @@
+//! What stands in front of SQLite's write lock: asked before a connection takes it, told when the
+//! connection has let it go.
+//!
+//! It decides about order alone. Whether a connection gets the lock, SQLite decides.
+//!
+//! Invariants:
+//! - A queue that has let a connection in is told when it has let the lock go, however the transaction
+//!   has ended: after the statement that ended it, or at the latest when the connection's guard goes.
+//! - It is not asked by a connection that has a transaction open in which it has read: that must not
+//!   wait, since what it has read would be stale by then.
+
+use std::cell::{Cell, OnceCell};
+use std::ffi::CStr;
+
+use libsqlite3_sys as ffi;
+
+use crate::callbacks::{BusyWait, Callbacks};
+use crate::connection::{Locked, TransactionState};
+use crate::error::Result;
+
+/// The queue in front of the write lock of a connection's main database.
+pub trait WriteQueue: Send {
+    /// Called before a statement begins that may write, with no transaction open. Waits for its turn.
+    /// An error becomes the statement's, and [`leave`](Self::leave) is not called then.
+    fn enter(&self, wait: &BusyWait<'_>) -> Result<()>;
+
+    /// Called now and then while that statement works, where there is a progress handler. `sql` is its
+    /// text, looked for when asked.
+    fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>);
+
+    /// Called when that statement, or a later one of the same transaction, has ended and the lock is
+    /// still held.
+    fn hold(&self, sql: &CStr);
+
+    /// Called when the lock has been let go, or was not taken.
+    fn leave(&self);
+}
+
+/// A connection's queue, and whether it has let the connection in.
+#[derive(Default)]
+pub(crate) struct Place {
+    queue: OnceCell<Box<dyn WriteQueue>>,
+    has_entered: Cell<bool>,
+}
+
+impl Callbacks {
+    /// Before a statement that may write begins.
+    #[inline]
+    pub(crate) fn before_writing(&self) -> Result<()> {
+        match self.write_queue.queue.get() {
+            Some(queue) if !self.write_queue.has_entered.get() => self.enter(queue.as_ref()),
+            _ => Ok(()),
+        }
+    }
+
+    fn enter(&self, queue: &dyn WriteQueue) -> Result<()> {
+        if self.main_transaction_state() == TransactionState::None {
+            queue.enter(&BusyWait::before_the_first_try(self))?;
+            self.write_queue.has_entered.set(true);
+        }
+        Ok(())
+    }
+
+    /// After a statement that may have written. `sql` is asked for the text of it while the lock is
+    /// still held.
+    #[inline]
+    pub(crate) fn after_writing<'s>(&self, sql: impl FnOnce() -> Option<&'s CStr>) {
+        if !self.write_queue.has_entered.get() {
+            return;
+        }
+        let Some(queue) = self.write_queue.queue.get() else {
+            return;
+        };
+        if self.main_transaction_state() == TransactionState::Write {
+            if let Some(sql) = sql() {
+                queue.hold(sql);
+            }
+        } else {
+            self.write_queue.has_entered.set(false);
+            queue.leave();
+        }
+    }
+
+    /// In the middle of a statement.
+    pub(crate) fn while_writing(&self) {
+        if self.write_queue.has_entered.get()
+            && let Some(queue) = self.write_queue.queue.get()
+        {
+            queue.work(&|| self.writing_statement());
+        }
+    }
+
+    /// The text of the statement that is writing.
+    fn writing_statement(&self) -> Option<&CStr> {
+        let database = self.database()?.as_ptr();
+        let mut statement = std::ptr::null_mut();
+        loop {
+            // SAFETY: open, and this thread has its lock; NULL asks for the first of its statements. The
+            // text lives as long as its statement, which is running.
+            unsafe {
+                statement = ffi::sqlite3_next_stmt(database, statement);
+                if statement.is_null() {
+                    return None;
+                }
+                let sql = ffi::sqlite3_sql(statement);
+                if ffi::sqlite3_stmt_busy(statement) != 0
+                    && ffi::sqlite3_stmt_readonly(statement) == 0
+                    && !sql.is_null()
+                {
+                    return Some(CStr::from_ptr(sql));
+                }
+            }
+        }
+    }
+
+    /// When the connection has been closed, and its locks are gone.
+    pub(crate) fn leave_write_queue(&self) {
+        if self.write_queue.has_entered.take()
+            && let Some(queue) = self.write_queue.queue.get()
+        {
+            queue.leave();
+        }
+    }
+
+    fn main_transaction_state(&self) -> TransactionState {
+        let Some(database) = self.database() else {
+            return TransactionState::None;
+        };
+        // SAFETY: called while the connection is open and locked by this thread; "main" always exists.
+        TransactionState::of(unsafe { ffi::sqlite3_txn_state(database.as_ptr(), c"main".as_ptr()) })
+    }
+}
+
+impl Locked<'_> {
+    /// Puts a queue in front of the write lock. The first one stays.
+    pub fn set_write_queue(&self, queue: Box<dyn WriteQueue>) {
+        let _ = self.callbacks().write_queue.queue.set(queue);
+    }
+}
