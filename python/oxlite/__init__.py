@@ -2,18 +2,16 @@
 
 - ``from oxlite import sqlite3``: the standard library's driver, name for name, newer and faster.
 - ``oxlite.connect("app.db")``: the same ``Connection`` with a production profile applied.
+- ``oxlite.Database("app.db")``: readers and one writer of a database, for all threads.
 - ``oxlite.profiles()``: what each profile sets.
 
 Importing ``oxlite`` loads the driver and nothing else: no framework, no command line, no lab.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
-from typing import Literal
-
 from oxlite import sqlite3
 from oxlite._native import (
     LockedError,
+    PoolTimeout,
     Session,
     StaleSnapshotError,
     StatementTimeout,
@@ -22,11 +20,16 @@ from oxlite._native import (
     sqlite_source_id,
     sqlite_threadsafe,
 )
+from oxlite.database import Database, Result
+from oxlite.opening import connect
 from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [
     "Connection",
+    "Database",
     "LockedError",
+    "PoolTimeout",
+    "Result",
     "Session",
     "StaleSnapshotError",
     "StatementTimeout",
@@ -38,100 +41,3 @@ __all__ = [
     "sqlite_threadsafe",
     "sqlite_version",
 ]
-
-
-def connect(
-    database: str | bytes | PathLike[str] | PathLike[bytes],
-    timeout: float = 5.0,
-    detect_types: int = 0,
-    isolation_level: Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"] | None = "IMMEDIATE",
-    check_same_thread: bool = True,
-    factory: type[Connection] | None = None,
-    cached_statements: int = 128,
-    uri: bool = False,
-    *,
-    autocommit: bool | Literal[-1] = sqlite3.LEGACY_TRANSACTION_CONTROL,
-    profile: str = "web",
-    pragmas: Mapping[str, bool | int | str] | None = None,
-    journal: Literal["profile", "keep"] = "profile",
-    busy: Literal["none", "backoff", "fair", "gate"] | None = None,
-    busy_handler: Callable[[int], object] | None = None,
-    statement_timeout: float | None = None,
-    extensions: Iterable[str | PathLike[str]] | None = None,
-    allow_no_locking: bool = False,
-) -> Connection:
-    """Open a database with a production profile: its pragmas are applied and read back.
-
-    The positional arguments are those of ``sqlite3.connect``; they differ in one default: an
-    implicit transaction begins IMMEDIATE, so it waits for the write lock instead of failing when a
-    read turns into a write. Reads outside a transaction take no write lock.
-
-    Args:
-        database: Path of the file, ``":memory:"``, or ``""`` for a temporary database.
-        timeout: How long a lock is waited for, in seconds.
-        detect_types: Where converters are looked for: ``sqlite3.PARSE_DECLTYPES`` (a column's
-            declared type), ``sqlite3.PARSE_COLNAMES`` (brackets in its name), or both.
-        isolation_level: How an implicit transaction begins; ``None`` for none.
-        check_same_thread: Refuse use from any thread but this one. With ``False`` the connection
-            may be shared; calls are serialised.
-        factory: The subclass of ``Connection`` to create.
-        cached_statements: How many prepared statements are kept.
-        uri: Read a ``database`` that begins with ``file:`` as a URI
-            (https://sqlite.org/uri.html).
-        autocommit: ``False`` keeps a transaction open always, as PEP 249 has it; ``True`` leaves
-            transactions to SQL. By default data modifications begin one, as ``isolation_level``
-            says.
-        profile: ``"stock"`` (SQLite's own settings), ``"web"``, ``"durable"`` (web, and every
-            commit synced) or ``"cache"`` (web, and nothing synced: for data that may be lost).
-            ``oxlite.profiles()`` lists what each sets.
-        pragmas: Pragmas to set over or beside the profile's, by name.
-        journal: ``"keep"`` leaves the journal mode of the file as it is. Turning an existing file
-            to WAL is persistent; it is logged once, with the way back, by the logger ``oxlite``.
-        busy: How a lock is waited for: ``"gate"`` (writers stand in line, those of this process and
-            of others that do; what all profiles but stock do), ``"fair"`` (every millisecond),
-            ``"backoff"`` (SQLite's growing sleeps), ``"none"``. Processes meet at a file beside the
-            database, ``app.db-gate``; where there can be none, they do as with ``"fair"``.
-        busy_handler: Waits in your own way instead: called with how often it has been asked for
-            one lock, it sleeps and answers whether to try again. It must not use the connection;
-            ``timeout`` does not limit it.
-        statement_timeout: How long a statement may work, in seconds; then it is interrupted. The
-            time between two fetches does not count, waiting for a lock does (with ``"backoff"``
-            noticed only at its end). Looked at thousands of times a second, but not inside your
-            own functions; COMMIT is not cut short.
-        extensions: Loadable extensions: paths, or names of Python packages with a
-            ``loadable_path()``, or of libraries that the system's loader finds. Afterwards none
-            can be loaded any more, unless ``enable_load_extension`` says so.
-        allow_no_locking: Accept URI parameters that switch file locking off (``nolock``,
-            ``immutable``).
-
-    Returns:
-        The open connection.
-
-    Raises:
-        ValueError: An unknown profile, pragma, or choice, or a value out of range. No file has been
-            touched.
-        TypeError: A value of the wrong type. No file has been touched.
-        oxlite.LockedError: The file stayed locked.
-        oxlite.sqlite3.OperationalError: The file cannot be opened (the message says why), a pragma
-            did not take effect, or an extension could not be loaded (the message names it).
-        oxlite.sqlite3.DatabaseError: The file is not a database.
-    """
-    return (factory or Connection)(
-        database,
-        timeout=timeout,
-        detect_types=detect_types,
-        isolation_level=isolation_level,
-        check_same_thread=check_same_thread,
-        factory=factory or Connection,
-        cached_statements=cached_statements,
-        uri=uri,
-        autocommit=autocommit,
-        profile=profile,
-        pragmas=None if pragmas is None else dict(pragmas),
-        journal=journal,
-        busy=busy,
-        busy_handler=busy_handler,
-        statement_timeout=statement_timeout,
-        extensions=extensions,
-        allow_no_locking=allow_no_locking,
-    )

@@ -8,7 +8,8 @@
 //!     └── DatabaseError           SQLITE_CORRUPT, SQLITE_NOTADB and what is not named here
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
-//!         │   ├── LockedError         SQLITE_BUSY; in `oxlite`, as are the next two
+//!         │   ├── LockedError         SQLITE_BUSY; in `oxlite`, as are the next three
+//!         │   ├── PoolTimeout         no connection of a `Database` came back in time
 //!         │   ├── StaleSnapshotError  SQLITE_BUSY_SNAPSHOT
 //!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout
 //!         ├── ProgrammingError    misuse that never reaches SQLite
@@ -73,6 +74,12 @@ create_exception!(
     "Somebody else has had the lock for as long as the connection waits (`timeout`). `holder` tells who, \
      as a dict with `process_id`, `thread_id`, `held_for_seconds` and `statement`, if it is a connection \
      of Oxlite's that waits by `busy=\"gate\"`, as this one does; else it is None."
+);
+create_exception!(
+    oxlite,
+    PoolTimeout,
+    OperationalError,
+    "All readers of a `Database` were in use for as long as one waits for one (`timeout`)."
 );
 create_exception!(
     oxlite,

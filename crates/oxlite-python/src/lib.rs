@@ -22,6 +22,7 @@ mod notices;
 mod options;
 mod parameter_sets;
 mod parameters;
+mod pool;
 mod row;
 mod session;
 mod signature;
@@ -64,11 +65,13 @@ mod native {
     #[pymodule_export]
     use crate::error::{
         DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
-        LockedError, NotSupportedError, OperationalError, ProgrammingError, StaleSnapshotError,
-        StatementTimeout, Warning,
+        LockedError, NotSupportedError, OperationalError, PoolTimeout, ProgrammingError,
+        StaleSnapshotError, StatementTimeout, Warning,
     };
     #[pymodule_export]
     use crate::options::enable_shared_cache;
+    #[pymodule_export]
+    use crate::pool::Pool;
     #[pymodule_export]
     use crate::row::Row;
     #[pymodule_export]

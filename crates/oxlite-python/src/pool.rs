@@ -1,0 +1,92 @@
+//! `Pool`: objects that are lent one at a time each. What a database's connections wait in.
+
+use std::time::Duration;
+
+use oxlite_core::{Pool as Core, PoolError};
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+
+use crate::error::ProgrammingError;
+use crate::gil::{is_signalled, raise_kept, without};
+
+/// A fixed number of objects to lend; those who wait for one are served in order.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Pool {
+    core: Core<Py<PyAny>>,
+}
+
+#[pymethods]
+impl Pool {
+    #[new]
+    fn new(objects: Vec<Py<PyAny>>) -> Self {
+        Self {
+            core: Core::new(objects),
+        }
+    }
+
+    /// Borrows an object, that which came back last; waits for one for `timeout` seconds. A tuple of it,
+    /// or `None` if none came back.
+    fn take(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<(Py<PyAny>,)>> {
+        let timeout = seconds(timeout)?;
+        let taken = match self.core.try_take() {
+            Ok(Some(object)) => Ok(object),
+            Ok(None) => without(py, || self.core.take(timeout, || !is_signalled())),
+            Err(error) => Err(error),
+        };
+        match taken {
+            Ok(object) => Ok(Some((object,))),
+            Err(PoolError::TimedOut) => Ok(None),
+            Err(PoolError::Cancelled) => raise_kept().map(|()| None),
+            Err(PoolError::Closed) => Err(ProgrammingError::new_err("The pool is closed.")),
+        }
+    }
+
+    /// Gives an object back. `False` if the pool has been closed: then the caller disposes of it.
+    fn give(&self, object: Py<PyAny>) -> bool {
+        self.core.give(object).is_none()
+    }
+
+    /// Lends nothing any more; the objects that are idle, of which the caller disposes.
+    fn close(&self) -> Vec<Py<PyAny>> {
+        self.core.close()
+    }
+
+    /// Waits for `timeout` seconds until all that is lent has come back to the closed pool; whether it
+    /// has.
+    fn wait_for_all(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let timeout = seconds(timeout)?;
+        let have_all = without(py, || self.core.wait_for_all(timeout, || !is_signalled()));
+        raise_kept()?;
+        Ok(have_all)
+    }
+
+    /// How many objects are idle and how many lent, and how many threads wait for one.
+    fn statistics(&self) -> (usize, usize, usize) {
+        let statistics = self.core.statistics();
+        (statistics.idle, statistics.lent, statistics.waiting)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let mut outcome = Ok(());
+        self.core.look(|object| {
+            if outcome.is_ok() {
+                outcome = visit.call(object);
+            }
+        });
+        outcome
+    }
+}
+
+/// A time limit.
+fn seconds(timeout: f64) -> PyResult<Duration> {
+    // As long as a connection's timeout can be.
+    const LONGEST: f64 = i32::MAX as f64 / 1000.0;
+    if timeout.is_nan() {
+        return Err(PyValueError::new_err(
+            "timeout must be a number of seconds, not NaN",
+        ));
+    }
+    Ok(Duration::from_secs_f64(timeout.clamp(0.0, LONGEST)))
+}
