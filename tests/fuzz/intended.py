@@ -299,6 +299,20 @@ INTENDED: tuple[Known, ...] = (
         diverges=True,
     ),
     Known(
+        "the target of a backup used by its progress",
+        "Refused until the backup is over: SQLite forbids it, does not look, and crashes.",
+        (
+            MEMORY,
+            "c1 = sqlite3.connect(':memory:')",
+            "c0.execute('CREATE TABLE t(a)')",
+            "c0.backup(c1, pages=1, progress=acting(lambda: c1.total_changes, 0))",
+        ),
+        step="backup\\(",
+        what="",
+        found="is the target of a backup",
+        diverges=True,
+    ),
+    Known(
         "which column of a row fails first",
         "A row is read before code of the user's runs, with the connection unlocked then.",
         (),

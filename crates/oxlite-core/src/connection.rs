@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxlite_sqlite::{
-    LockError, Locked, OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
+    BackupTarget, LockError, Locked, OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
 };
 use parking_lot::Mutex;
 
@@ -117,6 +117,16 @@ impl Connection {
     /// Locks the connection; `None` when another thread holds it.
     pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
         self.raw.try_lock()
+    }
+
+    /// Locks the target of a backup that is not finished, for a step of it.
+    pub fn lock_as_backup_target(&self) -> Result<BackupTarget<'_>, LockError> {
+        self.raw.lock_as_backup_target()
+    }
+
+    /// The same; `None` when another thread holds it.
+    pub fn try_lock_as_backup_target(&self) -> Option<Result<BackupTarget<'_>, LockError>> {
+        self.raw.try_lock_as_backup_target()
     }
 
     /// Makes the statements that run now fail with `SQLITE_INTERRUPT`, also while they wait for a

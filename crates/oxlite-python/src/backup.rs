@@ -7,9 +7,9 @@ use oxlite_core::Connection as Core;
 use oxlite_sqlite::{Backup, BackupStep, Locked, codes};
 use pyo3::prelude::*;
 
-use crate::connection::lock;
+use crate::connection::{lock, lock_target};
 use crate::error::from_sqlite;
-use crate::gil::{detached_pair, without};
+use crate::gil::{BackupGuard, detached_pair, without};
 
 /// How a backup goes about it.
 pub(crate) struct Pace<'a, 'py> {
@@ -29,14 +29,15 @@ pub(crate) fn back_up(
     name: &CStr,
     pace: &Pace<'_, '_>,
 ) -> PyResult<()> {
-    let mut backup = with_both(py, source, target, |source, target| {
-        Backup::begin(target, source, name)
+    let begun = both(py, source, target, lock, |source, target| {
+        Backup::begin(target, &source, name)
     })?;
+    let mut backup = begun.map_err(|error| from_sqlite(py, &error))?;
     let outcome = copy_all(py, source, target, &mut backup, pace);
-    let finished = with_both(py, source, target, |source, target| {
-        backup.finish(target, source)
-    });
-    outcome.and(finished)
+    let finished = both(py, source, target, lock_target, |source, target| {
+        backup.finish(&target, &source)
+    })?;
+    outcome.and(finished.map_err(|error| from_sqlite(py, &error)))
 }
 
 fn copy_all(
@@ -48,8 +49,8 @@ fn copy_all(
 ) -> PyResult<()> {
     let (pages_at_once, pause) = (pace.pages, pace.pause);
     loop {
-        let stepped = both(py, source, target, |source, target| {
-            backup.step(target, source, pages_at_once)
+        let stepped = both(py, source, target, lock_target, |source, target| {
+            backup.step(&target, &source, pages_at_once)
         })?;
         let code = match &stepped {
             Ok(BackupStep::More) => codes::SQLITE_OK,
@@ -72,30 +73,20 @@ fn copy_all(
 /// Locks both connections and works without the GIL.
 ///
 /// They are locked in the order of their addresses, so two backups in opposite directions do not
-/// wait for each other, and for one step only, so others can use them in between.
-fn with_both<T: Send>(
+/// wait for each other, and for one step only, so others can use the source in between.
+fn both<'c, Target: BackupGuard, T: Send>(
     py: Python<'_>,
-    source: &Core,
-    target: &Core,
-    work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> oxlite_sqlite::Result<T> + Send,
+    source: &'c Core,
+    target: &'c Core,
+    lock_target: impl FnOnce(Python<'_>, &'c Core) -> PyResult<Target>,
+    work: impl FnOnce(Locked<'c>, Target) -> T + Send,
 ) -> PyResult<T> {
-    both(py, source, target, work)?.map_err(|error| from_sqlite(py, &error))
-}
-
-/// Like [`with_both`], with SQLite's error for the caller to look at.
-fn both<T: Send>(
-    py: Python<'_>,
-    source: &Core,
-    target: &Core,
-    work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> T + Send,
-) -> PyResult<T> {
-    Ok(if std::ptr::from_ref(source) < std::ptr::from_ref(target) {
+    let (source, target) = if std::ptr::from_ref(source) < std::ptr::from_ref(target) {
         let source = lock(py, source)?;
-        let target = lock(py, target)?;
-        detached_pair(py, &source, &target, work)
+        (source, lock_target(py, target)?)
     } else {
-        let target = lock(py, target)?;
-        let source = lock(py, source)?;
-        detached_pair(py, &source, &target, work)
-    })
+        let target = lock_target(py, target)?;
+        (lock(py, source)?, target)
+    };
+    Ok(detached_pair(py, source, target, work))
 }

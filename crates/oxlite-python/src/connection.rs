@@ -21,7 +21,7 @@ use std::time::Duration;
 use oxlite_core::{
     CachedStatement, Connection as Core, IsolationLevel, LockError, OpenOptions, TransactionControl,
 };
-use oxlite_sqlite::Locked;
+use oxlite_sqlite::{BackupTarget, Locked};
 use pyo3::PyTraverseError;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
@@ -33,7 +33,9 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use crate::callback::{self, Callable, Callables, Kind};
 use crate::error::{ProgrammingError, from_core, lock_failed};
 use crate::extension;
-use crate::gil::{at_the_end, close, current_thread, detached, raise_kept, wait_for, without};
+use crate::gil::{
+    at_the_end, close, current_thread, detached, raise_kept, wait_for, wait_for_target, without,
+};
 use crate::gil_cell::GilCell;
 use crate::notices;
 use crate::options::{self, DetectTypes, Extras, Truth};
@@ -105,6 +107,15 @@ pub(crate) struct ExecutionSettings {
 /// Locks the connection; while another thread has it, waits without the GIL.
 pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
     try_to_lock(py, core)?.map_err(lock_failed)
+}
+
+/// Locks the target of a backup for a step of it; waits in the same way.
+pub(crate) fn lock_target<'c>(py: Python<'_>, core: &'c Core) -> PyResult<BackupTarget<'c>> {
+    let locked = match core.try_lock_as_backup_target() {
+        Some(locked) => locked,
+        None => wait_for_target(py, core)?,
+    };
+    locked.map_err(lock_failed)
 }
 
 fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Result<Locked<'c>, LockError>> {

@@ -232,6 +232,13 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
 /// The exception for a connection that could not be locked.
 pub(crate) fn lock_failed(error: LockError) -> PyErr {
     ProgrammingError::new_err(match error {
+        // It passes, as a lock does.
+        LockError::BackupTarget => {
+            return OperationalError::new_err(
+                "This connection is the target of a backup, and cannot be used before that is \
+                 finished.",
+            );
+        }
         LockError::Closed => "Cannot operate on a closed database.",
         LockError::InCallback => "A callback of this kind cannot use the connection that calls it.",
         LockError::Forked => {

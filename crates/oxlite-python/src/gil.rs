@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{Connection as Core, LockError};
-use oxlite_sqlite::Locked;
+use oxlite_sqlite::{BackupTarget, Locked};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub(crate) const PROGRESS_OPERATIONS: i32 = 2000;
 /// object".
 struct Crossing<T>(T);
 
-// SAFETY: private to this module, and given `Locked` guards alone, by `detached`, `detached_pair`,
+// SAFETY: private to this module, and given guards of connections alone, by `detached`, `detached_pair`,
 // `close` and `wait_for`.
 // They are not sent anywhere: the closure runs on this very thread before `detach` returns. And
 // they touch no Python object: neither `oxlite-core` nor `oxlite-sqlite` knows Python, and a `Py`
@@ -94,20 +94,25 @@ pub(crate) fn detached<T: Send>(
     })
 }
 
-/// Like [`detached`], on two locked connections.
-pub(crate) fn detached_pair<T: Send>(
+/// Like [`detached`], on the two locked connections of a backup.
+pub(crate) fn detached_pair<'c, Target: BackupGuard, T: Send>(
     py: Python<'_>,
-    first: &Locked<'_>,
-    second: &Locked<'_>,
-    work: impl FnOnce(&Locked<'_>, &Locked<'_>) -> T + Send,
+    source: Locked<'c>,
+    target: Target,
+    work: impl FnOnce(Locked<'c>, Target) -> T + Send,
 ) -> T {
-    let pair = Crossing((first, second));
+    let pair = Crossing((source, target));
     without(py, move || {
         let pair = pair;
-        let (first, second) = pair.0;
-        work(first, second)
+        let (source, target) = pair.0;
+        work(source, target)
     })
 }
+
+/// What the target of a backup is locked with: before it begins, and between its steps.
+pub(crate) trait BackupGuard {}
+impl BackupGuard for Locked<'_> {}
+impl BackupGuard for BackupTarget<'_> {}
 
 /// Closes a connection without the GIL: the last one of a file runs a checkpoint.
 pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
@@ -124,12 +129,27 @@ pub(crate) fn wait_for<'c>(
     py: Python<'_>,
     core: &'c Core,
 ) -> PyResult<Result<Locked<'c>, LockError>> {
+    wait(py, || core.lock())
+}
+
+/// Like [`wait_for`], for the target of a backup.
+pub(crate) fn wait_for_target<'c>(
+    py: Python<'_>,
+    core: &'c Core,
+) -> PyResult<Result<BackupTarget<'c>, LockError>> {
+    wait(py, || core.lock_as_backup_target())
+}
+
+fn wait<Guard: BackupGuard>(
+    py: Python<'_>,
+    lock: impl FnOnce() -> Result<Guard, LockError> + Send,
+) -> PyResult<Result<Guard, LockError>> {
     if is_ending() {
         return Err(ProgrammingError::new_err(
             "The interpreter is ending, in the middle of another thread's use of this connection.",
         ));
     }
-    Ok(py.detach(|| Crossing(core.lock())).0)
+    Ok(py.detach(|| Crossing(lock())).0)
 }
 
 /// What this thread does with the GIL while it steps.

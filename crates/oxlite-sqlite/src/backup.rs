@@ -4,6 +4,9 @@
 //! - A backup is stepped with the guards of both connections, always target and source, and both
 //!   count it: neither can be closed before the backup is finished.
 //! - The two connections are different ones.
+//! - From beginning to end the target is the backup's alone, also between its steps: SQLite does not
+//!   look whether somebody uses it, and crashes. So it takes part in one backup only, and nobody up
+//!   the stack is in the middle of using it.
 
 use std::ffi::{CStr, c_int};
 use std::ptr::NonNull;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
 
-use crate::connection::{Handle, Locked};
+use crate::connection::{BackupTarget, Handle, Locked};
 use crate::error::{Error, Result};
 
 /// What a step of a backup came to.
@@ -26,7 +29,7 @@ pub enum BackupStep {
 }
 
 /// A backup in progress. It must be given to [`Backup::finish`]; dropped, it leaks, and its
-/// connections stay open.
+/// connections stay open, its target for nobody.
 pub struct Backup {
     raw: NonNull<ffi::sqlite3_backup>,
     target: Arc<Handle>,
@@ -37,12 +40,20 @@ pub struct Backup {
 unsafe impl Send for Backup {}
 
 impl Backup {
-    /// Begins to copy `source_schema` of `source` over `main` of `target`.
-    pub fn begin(target: &Locked<'_>, source: &Locked<'_>, source_schema: &CStr) -> Result<Self> {
+    /// Begins to copy `source_schema` of `source` over `main` of `target`, which cannot be locked by
+    /// others from now until the backup is finished.
+    pub fn begin(target: Locked<'_>, source: &Locked<'_>, source_schema: &CStr) -> Result<Self> {
         if Arc::ptr_eq(target.handle(), source.handle()) {
             return Err(Error::new(
                 ffi::SQLITE_MISUSE,
                 "target cannot be the same connection instance",
+            ));
+        }
+        target.require_outermost("copying over it")?;
+        if target.has_backups() {
+            return Err(Error::new(
+                ffi::SQLITE_BUSY,
+                "target is in use by another backup that is not finished",
             ));
         }
         // SAFETY: two different open connections, both locked; errors are left on the target.
@@ -60,16 +71,17 @@ impl Backup {
             // SAFETY: open and locked.
             return Err(unsafe { Error::of(target.database(), code) });
         };
-        target.count_backups(1);
-        source.count_backups(1);
-        Ok(Self {
+        let backup = Self {
             raw,
             target: Arc::clone(target.handle()),
             source: Arc::clone(source.handle()),
-        })
+        };
+        source.count_backups(1);
+        target.become_backup_target();
+        Ok(backup)
     }
 
-    fn check_owners(&self, target: &Locked<'_>, source: &Locked<'_>) -> Result<()> {
+    fn check_owners(&self, target: &BackupTarget<'_>, source: &Locked<'_>) -> Result<()> {
         if Arc::ptr_eq(&self.target, target.handle()) && Arc::ptr_eq(&self.source, source.handle())
         {
             return Ok(());
@@ -83,7 +95,7 @@ impl Backup {
     /// Copies up to `pages` pages; all that remain if negative.
     pub fn step(
         &mut self,
-        target: &Locked<'_>,
+        target: &BackupTarget<'_>,
         source: &Locked<'_>,
         pages: i32,
     ) -> Result<BackupStep> {
@@ -113,11 +125,11 @@ impl Backup {
     }
 
     /// Ends the backup: committed if all pages are copied, otherwise rolled back.
-    pub fn finish(self, target: &Locked<'_>, source: &Locked<'_>) -> Result<()> {
+    pub fn finish(self, target: &BackupTarget<'_>, source: &Locked<'_>) -> Result<()> {
         self.check_owners(target, source)?;
         // SAFETY: in progress, both connections open and locked; `self` is consumed.
         let code: c_int = unsafe { ffi::sqlite3_backup_finish(self.raw.as_ptr()) };
-        target.count_backups(-1);
+        target.release();
         source.count_backups(-1);
         if code == ffi::SQLITE_OK {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The owner of a `sqlite3*`: opening, locking, closing, and what one asks of a whole connection.
 //!
 //! Invariants, which every unsafe block below leans on:
-//! - `State::database` is non-NULL and open while `State::closed` is false.
+//! - `State::database` is non-NULL and open until `State::availability` says that it is closed.
 //! - It is used only by the thread that holds `Handle::state`; `sqlite3_interrupt` alone is called
 //!   without it, under `Handle::interruptible`, which closing empties first.
 //! - `State::depth` counts the guards alive. Closing needs exactly one, so no frame further up the
@@ -10,6 +10,9 @@
 //!   finalised by whoever takes it out of there, under the lock, so once. `State::sessions` are our
 //!   sessions in the same way, except that a session is deleted only while SQLite is not running on
 //!   the connection: the hook of the sessions, which may be further up the stack, walks their list.
+//! - While it is the target of a backup, SQLite is called on it by the backup alone, through
+//!   `BackupTarget`; no `Locked` exists. What loses its owner meanwhile waits for the end of the
+//!   backup: finalising a statement may commit.
 //! - In a forked child nothing of an inherited handle is touched, least of all a mutex of it, which
 //!   another thread of the parent may have had; whoever shares the handle leaks his share.
 
@@ -83,9 +86,21 @@ impl TransactionState {
     }
 }
 
+/// Who may use an open connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Availability {
+    /// Whoever has its lock.
+    Open,
+    /// The backup whose target it is. SQLite does not notice anybody else, and corrupts its memory
+    /// (<https://sqlite.org/c3ref/backup_finish.html>).
+    BackupTarget,
+    /// Nobody any more.
+    Closed,
+}
+
 struct State {
     database: *mut ffi::sqlite3,
-    closed: Cell<bool>,
+    availability: Cell<Availability>,
     /// Guards alive, all on the thread that holds the lock.
     depth: Cell<u32>,
     /// Our statements that are not finalised. SQLite's own list also holds those that virtual
@@ -109,10 +124,11 @@ unsafe impl Send for State {}
 enum Orphan {
     Statement(NonNull<ffi::sqlite3_stmt>),
     Session(NonNull<ffi::sqlite3_session>),
+    Blob(NonNull<ffi::sqlite3_blob>),
 }
 
-// SAFETY: neither a prepared statement nor a session has thread affinity; they are finalised and
-// deleted under the lock.
+// SAFETY: neither a prepared statement nor a session nor a blob has thread affinity; they are
+// finalised, deleted and closed under the lock.
 unsafe impl Send for Orphan {}
 
 /// The target of `sqlite3_interrupt`.
@@ -135,7 +151,8 @@ pub(crate) struct Handle {
     /// back into code that may use the same connection. It does not protect the file: SQLite does.
     state: ReentrantMutex<State>,
     /// Statements dropped while somebody else held `state`, finalised when it is let go; sessions
-    /// dropped while anybody did, deleted when the outermost guard goes.
+    /// dropped while anybody did, deleted when the outermost guard goes. Those of the target of a
+    /// backup, and its blobs, stay here until the backup is finished.
     orphans: Mutex<Vec<Orphan>>,
     has_orphans: AtomicBool,
     interruptible: Mutex<Interruptible>,
@@ -190,6 +207,9 @@ impl Handle {
             let Some(state) = self.state.try_lock() else {
                 return;
             };
+            if state.availability.get() == Availability::BackupTarget {
+                return; // who finishes the backup looks again
+            }
             self.has_orphans.store(false, Ordering::SeqCst);
             let orphans = std::mem::take(&mut *self.orphans.lock());
             let mut later = Vec::new();
@@ -213,6 +233,14 @@ impl Handle {
                             unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
                         }
                     }
+                    Orphan::Blob(blob) => {
+                        let mut blobs = state.blobs.borrow_mut();
+                        if let Some(index) = blobs.iter().position(|known| *known == blob) {
+                            blobs.swap_remove(index);
+                            // SAFETY: as for a statement.
+                            unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
+                        }
+                    }
                 }
             }
             if !later.is_empty() {
@@ -226,16 +254,23 @@ impl Handle {
 
     /// Closes `blob` if its connection is still open; for a blob that is dropped.
     ///
-    /// Waits for the connection's lock, since an open blob holds a lock on the file.
-    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) -> c_int {
+    /// Waits for the connection's lock, since an open blob holds a lock on the file; but not for the
+    /// end of a backup over it.
+    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) {
         let state = self.state.lock();
-        if state.closed.get() {
-            return ffi::SQLITE_OK;
+        match state.availability.get() {
+            Availability::Open => {
+                state.blobs.borrow_mut().retain(|known| *known != blob);
+                // SAFETY: an open blob of this open connection, whose lock we hold; it has just been
+                // forgotten, so nobody closes it again.
+                unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
+            }
+            Availability::BackupTarget => {
+                self.orphans.lock().push(Orphan::Blob(blob));
+                self.has_orphans.store(true, Ordering::SeqCst);
+            }
+            Availability::Closed => {}
         }
-        state.blobs.borrow_mut().retain(|known| *known != blob);
-        // SAFETY: an open blob of this open connection, whose lock we hold; it has just been
-        // forgotten, so nobody closes it again.
-        unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) }
     }
 }
 
@@ -246,7 +281,7 @@ impl Drop for Handle {
         }
         // Nobody holds a guard or a statement any more: each of them borrows or shares this handle.
         let state = self.state.get_mut();
-        if state.closed.get() {
+        if state.availability.get() == Availability::Closed {
             return;
         }
         let database = state.database;
@@ -306,7 +341,7 @@ impl Connection {
             handle: Arc::new(Handle {
                 state: ReentrantMutex::new(State {
                     database,
-                    closed: Cell::new(false),
+                    availability: Cell::new(Availability::Open),
                     depth: Cell::new(0),
                     statements: RefCell::default(),
                     callbacks,
@@ -338,6 +373,25 @@ impl Connection {
         }
         let state = self.handle.state.try_lock()?;
         Some(Locked::new(&self.handle, state))
+    }
+
+    /// Locks the target of a backup that is not finished, for a step of it; waits as
+    /// [`lock`](Self::lock) does, which refuses it.
+    pub fn lock_as_backup_target(&self) -> Result<BackupTarget<'_>, LockError> {
+        if self.is_inherited() {
+            return Err(LockError::Forked);
+        }
+        BackupTarget::new(&self.handle, self.handle.state.lock())
+    }
+
+    /// Like [`lock_as_backup_target`](Self::lock_as_backup_target), without waiting: `None` when
+    /// another thread holds it.
+    pub fn try_lock_as_backup_target(&self) -> Option<Result<BackupTarget<'_>, LockError>> {
+        if self.is_inherited() {
+            return Some(Err(LockError::Forked));
+        }
+        let state = self.handle.state.try_lock()?;
+        Some(BackupTarget::new(&self.handle, state))
     }
 
     /// Whether it has not been closed. Another thread may close it the next moment. An inherited one
@@ -405,6 +459,8 @@ pub enum LockError {
     /// a progress handler, a trace or a hook): SQLite says what would happen is undefined. Or it is
     /// in a function or collation that a session calls while it reads.
     InCallback,
+    /// It is the target of a backup that is not finished, and must not be used before.
+    BackupTarget,
     /// It was opened before a fork, in the parent process.
     Forked,
 }
@@ -425,9 +481,18 @@ impl<'c> Locked<'c> {
         handle: &'c Arc<Handle>,
         state: ReentrantMutexGuard<'c, State>,
     ) -> Result<Self, LockError> {
-        if state.closed.get() {
-            return Err(LockError::Closed);
+        match state.availability.get() {
+            Availability::Open => Self::guarding(handle, state),
+            Availability::BackupTarget => Err(LockError::BackupTarget),
+            Availability::Closed => Err(LockError::Closed),
         }
+    }
+
+    #[inline]
+    fn guarding(
+        handle: &'c Arc<Handle>,
+        state: ReentrantMutexGuard<'c, State>,
+    ) -> Result<Self, LockError> {
         if state.callbacks.is_running.get() {
             return Err(LockError::InCallback);
         }
@@ -505,7 +570,19 @@ impl<'c> Locked<'c> {
         }
     }
 
-    fn require_outermost(&self, what: &str) -> Result<()> {
+    /// Whether it is source or target of a backup that is not finished.
+    pub(crate) fn has_backups(&self) -> bool {
+        self.state.backups.get() > 0
+    }
+
+    /// Leaves the connection to a backup alone, whose target it is from now on. No other guard is
+    /// alive: that is what the caller has asked for.
+    pub(crate) fn become_backup_target(self) {
+        self.count_backups(1);
+        self.state.availability.set(Availability::BackupTarget);
+    }
+
+    pub(crate) fn require_outermost(&self, what: &str) -> Result<()> {
         if self.state.depth.get() == 1 {
             return Ok(());
         }
@@ -543,7 +620,7 @@ impl<'c> Locked<'c> {
             // longer touch it, as for the statements.
             unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
         }
-        self.state.closed.set(true);
+        self.state.availability.set(Availability::Closed);
         // SAFETY: open until this line, which nobody passes twice: no statement, blob or backup is
         // left to keep it busy.
         let code = unsafe { ffi::sqlite3_close(database) };
@@ -715,6 +792,40 @@ impl<'c> Locked<'c> {
     }
 }
 
+/// The right to go on with a backup, in its target, on this thread, until dropped.
+pub struct BackupTarget<'c>(Locked<'c>);
+
+impl<'c> BackupTarget<'c> {
+    fn new(
+        handle: &'c Arc<Handle>,
+        state: ReentrantMutexGuard<'c, State>,
+    ) -> Result<Self, LockError> {
+        match state.availability.get() {
+            Availability::Closed => Err(LockError::Closed),
+            // For whoever has a backup to go on with, it is not open; nobody else can do anything.
+            Availability::Open | Availability::BackupTarget => {
+                Locked::guarding(handle, state).map(Self)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn database(&self) -> *mut ffi::sqlite3 {
+        self.0.database()
+    }
+
+    #[inline]
+    pub(crate) fn handle(&self) -> &'c Arc<Handle> {
+        self.0.handle
+    }
+
+    /// Gives the connection back to everybody, the backup being finished.
+    pub(crate) fn release(&self) {
+        self.0.count_backups(-1);
+        self.0.state.availability.set(Availability::Open);
+    }
+}
+
 /// While it lives, interruptions wait.
 pub(crate) struct Postponement<'c> {
     handle: &'c Handle,
@@ -742,7 +853,7 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let outer_guards = self.state.depth.get() - 1;
         self.state.depth.set(outer_guards);
-        if outer_guards == 0 && !self.state.closed.get() {
+        if outer_guards == 0 && self.state.availability.get() != Availability::Closed {
             // Whatever has ended the transaction: a blob, a backup, a statement that was dropped.
             self.state.callbacks.after_writing(|| None);
         }

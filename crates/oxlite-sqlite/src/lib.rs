@@ -59,7 +59,9 @@ pub use changeset::{
     read_changeset_from,
 };
 pub use code::{RESULT_CODES, code_name};
-pub use connection::{Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState};
+pub use connection::{
+    BackupTarget, Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState,
+};
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
 pub use file_locks::{OtherUsers, other_users_of};

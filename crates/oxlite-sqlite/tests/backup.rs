@@ -1,9 +1,16 @@
 //! Copying databases: the online backup between two connections, and databases as bytes.
 
-use oxlite_sqlite::{Backup, BackupStep, Connection, Locked, OpenFlags, Step, ValueRef, codes};
+use oxlite_sqlite::{
+    Backup, BackupStep, Connection, LockError, Locked, OpenFlags, Step, ValueRef, codes,
+};
 
 fn memory() -> Connection {
     Connection::open(c":memory:", OpenFlags::default()).expect("opens")
+}
+
+fn run(connection: &Connection, sql: &str) {
+    let locked = connection.lock().expect("open");
+    locked.execute_batch(sql).expect("runs");
 }
 
 fn filled() -> Connection {
@@ -32,47 +39,138 @@ fn total(locked: &Locked<'_>) -> i64 {
 
 const TOTAL: i64 = 5000 * 5001 / 2;
 
+/// A backup of `source` over `target` that has begun.
+fn begun(target: &Connection, source: &Locked<'_>) -> Backup {
+    Backup::begin(target.lock().expect("open"), source, c"main").expect("begins")
+}
+
 #[test]
 fn a_backup_copies_in_steps_and_reports_its_progress() {
     let (source, target) = (filled(), memory());
-    let (source, target) = (source.lock().expect("open"), target.lock().expect("open"));
-    let mut backup = Backup::begin(&target, &source, c"main").expect("begins");
-    assert_eq!(backup.step(&target, &source, 1), Ok(BackupStep::More));
+    let source = source.lock().expect("open");
+    let mut backup = begun(&target, &source);
+    let step_target = target.lock_as_backup_target().expect("open");
+    assert_eq!(backup.step(&step_target, &source, 1), Ok(BackupStep::More));
     let (remaining, pages) = backup.progress();
     assert_eq!(remaining, pages - 1);
-    assert_eq!(backup.step(&target, &source, -1), Ok(BackupStep::Done));
+    assert_eq!(backup.step(&step_target, &source, -1), Ok(BackupStep::Done));
     assert_eq!(backup.progress().0, 0);
-    backup.finish(&target, &source).expect("finishes");
-    assert_eq!(total(&target), TOTAL);
+    backup.finish(&step_target, &source).expect("finishes");
+    drop(step_target);
+    assert_eq!(total(&target.lock().expect("open")), TOTAL);
 }
 
 #[test]
 fn a_backup_that_is_not_complete_changes_nothing() {
     let (source, target) = (filled(), memory());
-    let (source, target) = (source.lock().expect("open"), target.lock().expect("open"));
-    target.execute_batch("CREATE TABLE old(x)").expect("runs");
-    let mut backup = Backup::begin(&target, &source, c"main").expect("begins");
-    backup.step(&target, &source, 1).expect("steps");
-    backup.finish(&target, &source).expect("finishes");
-    target
-        .execute_batch("SELECT * FROM old")
-        .expect("is still there");
+    let source = source.lock().expect("open");
+    run(&target, "CREATE TABLE old(x)");
+    let mut backup = begun(&target, &source);
+    let step_target = target.lock_as_backup_target().expect("open");
+    backup.step(&step_target, &source, 1).expect("steps");
+    backup.finish(&step_target, &source).expect("finishes");
+    drop(step_target);
+    run(&target, "SELECT * FROM old");
+}
+
+#[test]
+fn the_target_is_the_backups_alone_until_it_is_finished() {
+    let (source, target) = (filled(), memory());
+    let mut backup = begun(&target, &source.lock().expect("open"));
+    let mut is_done = false;
+    for _ in 0..3 {
+        assert_eq!(target.lock().err(), Some(LockError::BackupTarget));
+        let tried = target.try_lock().map(Result::err);
+        assert_eq!(tried, Some(Some(LockError::BackupTarget)));
+        assert!(target.is_open());
+        assert!(target.interrupt_handle().interrupt());
+        // The source may be used, but not take part in a backup over it.
+        run(&source, "INSERT INTO t VALUES (0)");
+        let other = memory();
+        let refused = Backup::begin(
+            source.lock().expect("open"),
+            &other.lock().expect("open"),
+            c"main",
+        );
+        assert_eq!(
+            refused.err().map(|error| error.code()),
+            Some(codes::SQLITE_BUSY)
+        );
+        let step_target = target.lock_as_backup_target().expect("open");
+        let source = source.lock().expect("open");
+        is_done |= backup.step(&step_target, &source, 2).expect("steps") == BackupStep::Done;
+    }
+    assert!(!is_done);
+    {
+        let step_target = target.lock_as_backup_target().expect("open");
+        let source = source.lock().expect("open");
+        backup.step(&step_target, &source, -1).expect("steps");
+        backup.finish(&step_target, &source).expect("finishes");
+    }
+    assert_eq!(total(&target.lock().expect("open")), TOTAL);
+}
+
+#[test]
+fn what_loses_its_owner_during_a_backup_waits_for_its_end() {
+    let (source, target) = (filled(), memory());
+    run(
+        &target,
+        "CREATE TEMP TABLE own(a); INSERT INTO own VALUES (zeroblob(9))",
+    );
+    let (statement, blob) = {
+        let locked = target.lock().expect("open");
+        let sql = "INSERT INTO own VALUES (1), (2) RETURNING a";
+        let mut statement = locked.prepare(sql, false).expect("prepares").statement;
+        let statement = statement.take().map(|mut statement| {
+            assert_eq!(statement.step(&locked), Ok(Step::Row));
+            statement
+        });
+        let blob = locked.open_blob(c"temp", c"own", c"a", 1, false);
+        (statement, blob.expect("opens"))
+    };
+    let source = source.lock().expect("open");
+    let mut backup = begun(&target, &source);
+    {
+        let step_target = target.lock_as_backup_target().expect("open");
+        backup.step(&step_target, &source, 1).expect("steps");
+    }
+    // Finalised now, it would commit, with the backup's write transaction.
+    drop((statement, blob));
+    {
+        let step_target = target.lock_as_backup_target().expect("open");
+        assert_eq!(backup.step(&step_target, &source, -1), Ok(BackupStep::Done));
+        backup.finish(&step_target, &source).expect("finishes");
+    }
+    let locked = target.lock().expect("open");
+    assert!(!locked.is_in_use());
+    assert_eq!(total(&locked), TOTAL);
+    locked.close().expect("has nothing left");
+}
+
+#[test]
+fn a_target_in_the_middle_of_a_call_is_refused() {
+    let (source, target) = (filled(), memory());
+    let outer = target.lock().expect("open");
+    let inner = target.lock().expect("the same thread");
+    let refused = Backup::begin(inner, &source.lock().expect("open"), c"main");
+    assert_eq!(
+        refused.err().map(|error| error.code()),
+        Some(codes::SQLITE_MISUSE)
+    );
+    outer.execute_batch("SELECT 1").expect("goes on");
 }
 
 #[test]
 fn neither_side_closes_before_the_backup_is_finished() {
     let (source, target) = (filled(), memory());
-    let backup = {
-        let (source, target) = (source.lock().expect("open"), target.lock().expect("open"));
-        Backup::begin(&target, &source, c"main").expect("begins")
-    };
-    for connection in [&source, &target] {
-        let error = connection.lock().expect("open").close().expect_err("busy");
-        assert_eq!(error.primary_code(), codes::SQLITE_BUSY);
-    }
+    let backup = begun(&target, &source.lock().expect("open"));
+    let error = source.lock().expect("open").close().expect_err("busy");
+    assert_eq!(error.primary_code(), codes::SQLITE_BUSY);
+    assert_eq!(target.lock().err(), Some(LockError::BackupTarget));
     {
-        let (source, target) = (source.lock().expect("open"), target.lock().expect("open"));
-        backup.finish(&target, &source).expect("finishes");
+        let step_target = target.lock_as_backup_target().expect("open");
+        let source = source.lock().expect("open");
+        backup.finish(&step_target, &source).expect("finishes");
     }
     for connection in [&source, &target] {
         connection.lock().expect("open").close().expect("closes");
@@ -82,16 +180,18 @@ fn neither_side_closes_before_the_backup_is_finished() {
 #[test]
 fn a_connection_is_not_copied_over_itself_nor_stepped_with_strangers() {
     let (source, target, stranger) = (filled(), memory(), memory());
-    let (source, target) = (source.lock().expect("open"), target.lock().expect("open"));
-    let stranger = stranger.lock().expect("open");
-    assert!(Backup::begin(&source, &source, c"main").is_err());
-    assert!(Backup::begin(&target, &source, c"no_such_schema").is_err());
-    let mut backup = Backup::begin(&target, &source, c"main").expect("begins");
+    let locked = source.lock().expect("open");
+    assert!(Backup::begin(source.lock().expect("open"), &locked, c"main").is_err());
+    let unknown = Backup::begin(target.lock().expect("open"), &locked, c"no_such_schema");
+    assert!(unknown.is_err());
+    run(&target, "SELECT 'goes on'");
+    let mut backup = begun(&target, &locked);
     let error = backup
-        .step(&stranger, &source, 1)
+        .step(&stranger.lock_as_backup_target().expect("open"), &locked, 1)
         .expect_err("not its target");
     assert_eq!(error.code(), codes::SQLITE_MISUSE);
-    backup.finish(&target, &source).expect("finishes");
+    let step_target = target.lock_as_backup_target().expect("open");
+    backup.finish(&step_target, &locked).expect("finishes");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_backup_and_a_statement_dropped_in_the_child_stay_the_parents() {
     let target = Connection::open(c":memory:", OpenFlags::default()).expect("opens");
     let backup = {
         let (target, source) = (target.lock().expect("open"), source.lock().expect("open"));
-        Backup::begin(&target, &source, c"main").expect("begins")
+        Backup::begin(target, &source, c"main").expect("begins")
     };
     let mut held = Some(backup);
     assert!(in_child(|| {
@@ -149,7 +149,8 @@ fn a_backup_and_a_statement_dropped_in_the_child_stay_the_parents() {
         is_refused(&source) && is_refused(&target)
     }));
     {
-        let (target, source) = (target.lock().expect("open"), source.lock().expect("open"));
+        let target = target.lock_as_backup_target().expect("open");
+        let source = source.lock().expect("open");
         let mut backup = held.expect("the parent has it still");
         backup.step(&target, &source, -1).expect("copies");
         backup.finish(&target, &source).expect("finishes");
