@@ -210,24 +210,103 @@ time.sleep(0.05)
 """)
 
 
+_OWN = """
+class Path:
+    def __fspath__(self): return slow(":memory:")
+
+class Whole:
+    def __index__(self): return slow(1)
+
+class Adapted:
+    def __conform__(self, protocol): return slow(1)
+
+class Going:
+    def __del__(self): slow()
+
+class Mapping(dict):
+    def __missing__(self, key): return slow(1)
+
+class Sequence:
+    def __len__(self): return 1
+    def __getitem__(self, index): return slow(1)
+
+class Sum:
+    step = inverse = value = finalize = lambda *arguments: None
+
+class Own(sqlite3.Connection):
+    def __init__(self, *arguments, **options): super().__init__(*arguments, **options); slow()
+
+class Factory(sqlite3.Cursor):
+    def __init__(self, connection): super().__init__(connection); slow()
+
+"""
+_ROW = "c.execute('INSERT INTO t VALUES (1)')"
+_SUM = "Sum.{method} = slow; c.create_window_function('s', 1, Sum);"
+_SUM += (
+    " c.execute('SELECT s(column1) OVER (ROWS 1 PRECEDING) FROM (VALUES (1), (2), (3))').fetchall()"
+)
 CALLS: dict[str, str] = {
     "function": "c.create_function('f', 1, slow); c.execute('SELECT f(1)').fetchall()",
-    "row factory": "c.row_factory = slow; c.execute('SELECT 1').fetchall()",
-    "text factory": "c.text_factory = slow; c.execute('SELECT 1, \\'a\\'').fetchall()",
+    "aggregate's class": "c.create_aggregate('s', 1, slow); c.execute('SELECT s(1)').fetchall()",
+    **{
+        f"aggregate's {method}": _SUM.format(method=method)
+        for method in ("step", "inverse", "value", "finalize")
+    },
+    "collation": "c.create_collation('c', slow); "
+    "c.execute('SELECT char(97) > char(98) COLLATE c').fetchall()",
+    "authorizer": "c.set_authorizer(slow); c.execute('SELECT 1')",
+    "progress handler": "c.set_progress_handler(slow, 1); c.execute(FOR_EVER)",
     "trace": "c.set_trace_callback(slow); c.execute('SELECT 1')",
+    "busy handler": "one, two = (oxlite.connect(path, isolation_level=None, busy_handler=slow) "
+    "for _ in range(2)); one.execute('BEGIN IMMEDIATE'); two.execute('BEGIN IMMEDIATE')",
+    "update hook": f"c.set_update_hook(slow); {_ROW}",
+    "preupdate hook": f"c.set_preupdate_hook(slow); {_ROW}",
+    "commit hook": f"c.set_commit_hook(slow); {_ROW}; c.commit()",
+    "rollback hook": f"c.set_rollback_hook(slow); {_ROW}; c.rollback()",
+    "WAL hook": "c = oxlite.connect(path); c.set_wal_hook(slow); c.execute('CREATE TABLE t(a)')",
+    "row factory": "c.row_factory = slow; c.execute('SELECT 1').fetchall()",
+    "row factory of a cursor": "k = c.execute('SELECT 1'); k.row_factory = slow; next(k)",
+    "text factory": "c.text_factory = slow; c.execute('SELECT 1, char(97)').fetchall()",
+    "converter": "sqlite3.register_converter('slow', slow); "
+    "c = sqlite3.connect(':memory:', detect_types=sqlite3.PARSE_DECLTYPES); "
+    "c.execute('CREATE TABLE t(a slow)'); c.execute('INSERT INTO t VALUES (1)'); "
+    "c.execute('SELECT * FROM t').fetchall()",
     "adapter": "sqlite3.register_adapter(complex, slow); c.execute('SELECT ?', (1j,))",
+    "__conform__": "c.execute('SELECT ?', (Adapted(),))",
     "parameters": "c.executemany('INSERT INTO t VALUES (?)', (slow(i, (i,)) for i in range(9)))",
+    "mapping": "c.execute('SELECT :a', Mapping())",
+    "sequence": "c.execute('SELECT ?', Sequence())",
+    "path": "sqlite3.connect(Path())",
+    "connection factory": "sqlite3.connect(':memory:', factory=Own)",
+    "cursor factory": "c.cursor(Factory)",
+    "argument": "c.execute('SELECT 1').fetchmany(Whole())",
+    "finaliser of a factory": "c.row_factory = Going(); c.row_factory = None",
+    "finaliser of a callback": "c.set_trace_callback(Going()); c.set_trace_callback(None)",
+    "finaliser of a function": "c.create_function('f', 0, Going()); c.create_function('f', 0, None)"
+    "; c.close()",
+    "finaliser of a parameter": "c.executemany('INSERT INTO t VALUES (?)', iter([Going()]))",
+    "conflict handler": "c.execute('CREATE TABLE p(a PRIMARY KEY)'); s = c.create_session(); "
+    "s.attach(); c.execute('INSERT INTO p VALUES (1)'); changes = s.changeset(); s.close(); "
+    "c.apply_changeset(changes, on_conflict=slow)",
+    "progress of a backup": f"{_ROW}; c.commit(); "
+    "c.backup(sqlite3.connect(':memory:'), progress=slow)",
+    "unraisable hook": "sys.unraisablehook = slow; sqlite3.enable_callback_tracebacks(True); "
+    "c.create_function('f', 0, lambda: 1 / 0); c.execute('SELECT f()')",
+    "audit hook": "sys.addaudithook(lambda event, _: event.startswith('sqlite3') and slow()); "
+    "sqlite3.connect(':memory:')",
+    "log": "import logging; logging.getLogger('oxlite').addFilter(slow); "
+    "sqlite3.connect(path).execute('CREATE TABLE t(a)'); oxlite.connect(path)",
 }
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="such a thread just stops since 3.14")
-@pytest.mark.xfail(strict=True, reason="the thread is unwound through Rust: a crash")
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_with_a_daemon_thread_in_code_of_the_applications(
     ends: Callable[..., str], call: str
 ) -> None:
     """The interpreter, about to end, stops the thread when it wants to go on."""
     ends(f"""
+{_OWN}
 class Last:
     def __del__(self, sleep=time.sleep): sleep(0.6)
 
@@ -247,7 +326,7 @@ sys.modules["m"] = types.ModuleType("m")
 sys.modules["m"].last = Last()
 del Last
 threading.Thread(target=work, daemon=True).start()
-begun.wait()
+assert begun.wait(10)
 time.sleep(0.05)
 """)
 

@@ -15,6 +15,8 @@ mod cursor;
 mod error;
 mod execution;
 mod extension;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod forced_unwinding;
 mod function;
 mod gil;
 mod gil_cell;
