@@ -280,6 +280,7 @@ def test_an_adapter_runs_with_the_connection_unlocked(
         lambda module: module.adapt(5, Answering(lambda adapted: adapted.nothing), "instead"),
         lambda module: module.adapt(5, Answering(lambda adapted: adapted + ""), "instead"),
         lambda module: type(module.PrepareProtocol()).__name__,
+        lambda module: type(module.PrepareProtocol(1, 2, three=3)).__name__,
     ],
 )
 def test_adapt(act: Callable[[Any], object]) -> None:

@@ -95,6 +95,44 @@ def test_a_callback_cannot_use_the_connection_that_calls_it(table: sqlite3.Conne
     assert len(errors) % 3 == 0
 
 
+def test_a_callback_may_look_at_its_connection(table: sqlite3.Connection) -> None:
+    """As with the standard library; nothing of it calls SQLite to work."""
+    seen = []
+
+    def look(*_: object) -> int:
+        autocommit = table.autocommit  # the standard library has it since 3.12
+        assert autocommit == sqlite3.LEGACY_TRANSACTION_CONTROL
+        seen.append((table.in_transaction, table.total_changes, table.isolation_level))
+        return OK
+
+    table.isolation_level = "IMMEDIATE"
+    table.set_authorizer(look)
+    table.set_trace_callback(look)
+    table.set_commit_hook(look)
+    table.set_rollback_hook(look)
+    table.set_update_hook(look)
+    table.set_preupdate_hook(look)
+    table.set_progress_handler(look, 1)
+    table.execute("INSERT INTO t VALUES (3, 4)")
+    table.rollback()
+    table.execute("INSERT INTO t VALUES (3, 4)")
+    table.commit()
+    assert {state[0] for state in seen} == {True, False}
+    assert {state[1] for state in seen} >= {1, 2}
+    assert {state[2] for state in seen} == {"IMMEDIATE"}
+
+
+def test_a_statement_let_go_in_a_callback_waits_for_its_end(table: sqlite3.Connection) -> None:
+    """Finalised there, it would commit in the middle of another one."""
+    held = [table.execute("INSERT INTO t VALUES (5, 6), (7, 8) RETURNING a")]
+    table.set_progress_handler(held.clear, 1)
+    assert table.execute("SELECT count(*) FROM t").fetchone() == (3,)
+    table.set_progress_handler(None, 1)
+    assert not held
+    assert not table.in_transaction
+    assert table.execute("SELECT count(*) FROM t").fetchone() == (3,)
+
+
 def test_a_trace_sees_the_parameters(table: sqlite3.Connection) -> None:
     traced: list[str] = []
     table.set_trace_callback(traced.append)

@@ -1,7 +1,9 @@
 """Executing one statement and fetching its rows: values, description, row counts, iteration."""
 
+import sqlite3 as standard_library
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -75,6 +77,18 @@ def test_fetchmany_takes_its_size_by_name(numbers: sqlite3.Cursor) -> None:
 
 def test_fetchmany_of_a_negative_size_has_no_limit(numbers: sqlite3.Cursor) -> None:
     assert len(numbers.fetchmany(-1)) == 5
+
+
+@pytest.mark.parametrize("size", [None, "2", 1.0, 2**31, 2**70, True, 0])
+def test_fetchmany_takes_what_the_standard_library_takes(size: object) -> None:
+    def outcome(module: ModuleType) -> object:
+        cursor = module.connect(":memory:").execute("SELECT 1 UNION SELECT 2")
+        try:
+            return cursor.fetchmany(size)
+        except (TypeError, OverflowError) as error:
+            return type(error), str(error)
+
+    assert outcome(sqlite3) == outcome(standard_library)
 
 
 def test_fetchall_returns_what_remains(numbers: sqlite3.Cursor) -> None:

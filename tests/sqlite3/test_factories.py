@@ -348,3 +348,17 @@ assert connection.execute("SELECT 'x'").fetchone() == ("x",)
 
 def test_factories_that_never_end_are_a_recursion_error(child: Callable[..., str]) -> None:
     child(_FACTORIES_WITHOUT_END)
+
+
+def test_a_factory_can_be_deleted() -> None:
+    """What is left is the default; the standard library crashes when it is used."""
+    connection = sqlite3.connect(":memory:")
+    cursor = connection.cursor()
+    connection.row_factory = cursor.row_factory = sqlite3.Row
+    connection.text_factory = bytes
+    del connection.row_factory, cursor.row_factory, connection.text_factory
+    del connection.row_factory
+    assert (connection.row_factory, cursor.row_factory) == (None, None)
+    assert connection.text_factory is str
+    assert connection.execute("SELECT 'a'").fetchall() == [("a",)]
+    assert cursor.execute("SELECT 'a'").fetchall() == [("a",)]

@@ -2,6 +2,7 @@
 
 import array
 import collections
+import sqlite3 as standard_library
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -384,3 +385,23 @@ def test_no_reference_is_leaked(connection: sqlite3.Connection) -> None:
     work()
     after = [counted(value) for value in [*values, values, names]]
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters"),
+    [
+        ("SELECT ?", (object(),)),
+        ("SELECT ?1", (object(),)),
+        ("SELECT ?3", (1, 2, object())),
+        ("SELECT :a, :b", {"a": 1, "b": object()}),
+    ],
+)
+def test_a_parameter_that_cannot_be_bound_is_told_by_its_number(
+    sql: str, parameters: object
+) -> None:
+    def message(module: types.ModuleType) -> str:
+        with pytest.raises(module.ProgrammingError) as raised:
+            module.connect(":memory:").execute(sql, parameters)
+        return str(raised.value)
+
+    assert message(sqlite3) == message(standard_library)

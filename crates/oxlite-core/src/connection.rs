@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxlite_sqlite::{
-    BackupTarget, LockError, Locked, OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
+    BackupTarget, Glance, LockError, Locked, OpenFlags, OtherUsers, TransactionState, codes,
+    other_users_of,
 };
 use parking_lot::Mutex;
 
@@ -117,6 +118,16 @@ impl Connection {
     /// Locks the connection; `None` when another thread holds it.
     pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
         self.raw.try_lock()
+    }
+
+    /// Locks the connection only to look at it, which is allowed in every callback.
+    pub fn glance(&self) -> Result<Glance<'_>, LockError> {
+        self.raw.glance()
+    }
+
+    /// The same; `None` when another thread holds it.
+    pub fn try_glance(&self) -> Option<Result<Glance<'_>, LockError>> {
+        self.raw.try_glance()
     }
 
     /// Locks the target of a backup that is not finished, for a step of it.

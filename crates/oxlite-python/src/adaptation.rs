@@ -11,7 +11,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyNone, PyString, PyType};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyNone, PyString, PyTuple, PyType,
+};
 
 use crate::error::ProgrammingError;
 use crate::parameters::Argument;
@@ -22,8 +24,10 @@ pub(crate) struct PrepareProtocol;
 
 #[pymethods]
 impl PrepareProtocol {
+    /// As in the standard library, whatever it is called with.
     #[new]
-    fn new() -> Self {
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self
     }
 }

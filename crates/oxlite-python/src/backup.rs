@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::connection::{lock, lock_target};
 use crate::error::from_sqlite;
-use crate::gil::{BackupGuard, detached_pair, without};
+use crate::gil::{ConnectionGuard, detached_pair, without};
 
 /// How a backup goes about it.
 pub(crate) struct Pace<'a, 'py> {
@@ -74,7 +74,7 @@ fn copy_all(
 ///
 /// They are locked in the order of their addresses, so two backups in opposite directions do not
 /// wait for each other, and for one step only, so others can use the source in between.
-fn both<'c, Target: BackupGuard, T: Send>(
+fn both<'c, Target: ConnectionGuard, T: Send>(
     py: Python<'_>,
     source: &'c Core,
     target: &'c Core,

@@ -21,7 +21,7 @@ use std::time::Duration;
 use oxlite_core::{
     CachedStatement, Connection as Core, IsolationLevel, LockError, OpenOptions, TransactionControl,
 };
-use oxlite_sqlite::{BackupTarget, Locked};
+use oxlite_sqlite::{BackupTarget, Glance, Locked};
 use pyo3::PyTraverseError;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
@@ -34,7 +34,8 @@ use crate::callback::{self, Callable, Callables, Kind};
 use crate::error::{ProgrammingError, from_core, lock_failed};
 use crate::extension;
 use crate::gil::{
-    at_the_end, close, current_thread, detached, raise_kept, wait_for, wait_for_target, without,
+    at_the_end, close, current_thread, detached, raise_kept, wait_for, wait_for_target,
+    wait_to_glance, without,
 };
 use crate::gil_cell::GilCell;
 use crate::notices;
@@ -109,6 +110,15 @@ pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
     try_to_lock(py, core)?.map_err(lock_failed)
 }
 
+/// Locks the connection only to look at it, which is allowed in every callback of it.
+fn glance<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Glance<'c>> {
+    let locked = match core.try_glance() {
+        Some(locked) => locked,
+        None => wait_to_glance(py, core)?,
+    };
+    locked.map_err(lock_failed)
+}
+
 /// Locks the target of a backup for a step of it; waits in the same way.
 pub(crate) fn lock_target<'c>(py: Python<'_>, core: &'c Core) -> PyResult<BackupTarget<'c>> {
     let locked = match core.try_lock_as_backup_target() {
@@ -166,7 +176,9 @@ impl Connection {
 
     /// Refuses the wrong thread and a closed connection.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
-        self.on_locked(py, |_, _| Ok(()))
+        self.check_thread()?;
+        drop(glance(py, self.core()?)?);
+        Ok(())
     }
 
     pub(crate) fn row_factory_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -28,6 +28,26 @@ pub(crate) struct Cursor {
     /// Else set by `__init__`, which a subclass may forget to call.
     initialized: OnceLock<Origin>,
     state: State,
+}
+
+/// The argument of `fetchmany`.
+enum FetchSize {
+    /// None is given: `None` is no number.
+    ArraySize,
+    Given(i32),
+}
+
+impl<'py> FromPyObject<'_, 'py> for FetchSize {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract().map(Self::Given).map_err(|error| {
+            match error.is_instance_of::<PyOverflowError>(object.py()) {
+                true => PyOverflowError::new_err("Python int too large to convert to C int"),
+                false => error,
+            }
+        })
+    }
 }
 
 /// Where a cursor comes from.
@@ -302,10 +322,13 @@ impl Cursor {
     }
 
     /// The next `size` rows as a list, `arraysize` by default; all that remain if fewer do.
-    #[pyo3(signature = (size = None))]
-    fn fetchmany<'py>(slf: &Bound<'py, Self>, size: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (size = FetchSize::ArraySize), text_signature = "($self, size=1)")]
+    fn fetchmany<'py>(slf: &Bound<'py, Self>, size: FetchSize) -> PyResult<Bound<'py, PyList>> {
         slf.get().origin()?;
-        let size = size.unwrap_or_else(|| slf.get().arraysize(slf.py()));
+        let size = match size {
+            FetchSize::ArraySize => slf.get().arraysize(slf.py()),
+            FetchSize::Given(size) => i64::from(size),
+        };
         // As in the standard library, zero and less mean no limit.
         let limit = usize::try_from(size).ok().filter(|size| *size > 0);
         Self::fetch(slf, limit.unwrap_or(usize::MAX))
@@ -394,6 +417,11 @@ impl Cursor {
         // Outside the cell: it may be the last reference, whose finaliser is Python code.
         let replaced = std::mem::replace(&mut self.state.attributes(py).row_factory, factory);
         drop(replaced);
+    }
+
+    #[deleter]
+    fn delete_row_factory(&self, py: Python<'_>) {
+        self.set_row_factory(py, None);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

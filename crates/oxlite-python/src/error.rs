@@ -29,7 +29,7 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::gil::take_kept;
+use crate::gil::{is_in_signal_handler, take_kept};
 
 create_exception!(
     oxlite.sqlite3,
@@ -240,6 +240,10 @@ pub(crate) fn lock_failed(error: LockError) -> PyErr {
             );
         }
         LockError::Closed => "Cannot operate on a closed database.",
+        LockError::InCallback if is_in_signal_handler() => {
+            "A signal handler that runs in the middle of a statement cannot use the connection of \
+             the statement."
+        }
         LockError::InCallback => "A callback of this kind cannot use the connection that calls it.",
         LockError::Forked => {
             "This connection was opened before a fork, in the parent process; it cannot be used here. \

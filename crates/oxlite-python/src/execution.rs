@@ -256,7 +256,7 @@ impl<'c> Execution<'c> {
         objects: &[Bound<'_, PyAny>],
     ) -> PyResult<Step> {
         let mut values = Values::new();
-        parameters::push_values(&mut values, objects, cached, &self.locked)?;
+        parameters::push_values(&mut values, objects, cached)?;
         let is_prompt = self.core.is_prompt(cached, &self.locked);
         let work = |locked: &Locked<'_>| {
             parameters::bind(cached, locked, &values)?;
@@ -384,7 +384,7 @@ impl<'c> Execution<'c> {
         let mut values = Values::new();
         let mut count = 0;
         for set in &crossing.sets {
-            let pushed = parameters::push_values(&mut values, set.as_slice(), cached, &self.locked);
+            let pushed = parameters::push_values(&mut values, set.as_slice(), cached);
             if let Err(error) = pushed {
                 // The sets before it are executed all the same.
                 failure = Some(error);

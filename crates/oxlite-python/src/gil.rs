@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{Connection as Core, LockError};
-use oxlite_sqlite::{BackupTarget, Locked};
+use oxlite_sqlite::{BackupTarget, Glance, Locked};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -95,7 +95,7 @@ pub(crate) fn detached<T: Send>(
 }
 
 /// Like [`detached`], on the two locked connections of a backup.
-pub(crate) fn detached_pair<'c, Target: BackupGuard, T: Send>(
+pub(crate) fn detached_pair<'c, Target: ConnectionGuard, T: Send>(
     py: Python<'_>,
     source: Locked<'c>,
     target: Target,
@@ -109,10 +109,11 @@ pub(crate) fn detached_pair<'c, Target: BackupGuard, T: Send>(
     })
 }
 
-/// What the target of a backup is locked with: before it begins, and between its steps.
-pub(crate) trait BackupGuard {}
-impl BackupGuard for Locked<'_> {}
-impl BackupGuard for BackupTarget<'_> {}
+/// What a connection can be locked with.
+pub(crate) trait ConnectionGuard {}
+impl ConnectionGuard for Locked<'_> {}
+impl ConnectionGuard for Glance<'_> {}
+impl ConnectionGuard for BackupTarget<'_> {}
 
 /// Closes a connection without the GIL: the last one of a file runs a checkpoint.
 pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
@@ -132,6 +133,14 @@ pub(crate) fn wait_for<'c>(
     wait(py, || core.lock())
 }
 
+/// Like [`wait_for`], only to look.
+pub(crate) fn wait_to_glance<'c>(
+    py: Python<'_>,
+    core: &'c Core,
+) -> PyResult<Result<Glance<'c>, LockError>> {
+    wait(py, || core.glance())
+}
+
 /// Like [`wait_for`], for the target of a backup.
 pub(crate) fn wait_for_target<'c>(
     py: Python<'_>,
@@ -140,7 +149,7 @@ pub(crate) fn wait_for_target<'c>(
     wait(py, || core.lock_as_backup_target())
 }
 
-fn wait<Guard: BackupGuard>(
+fn wait<Guard: ConnectionGuard>(
     py: Python<'_>,
     lock: impl FnOnce() -> Result<Guard, LockError> + Send,
 ) -> PyResult<Result<Guard, LockError>> {
@@ -237,6 +246,8 @@ static MAIN_THREAD: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// When signal handlers were last let run in mid-statement.
     static LOOKED_FOR_SIGNALS: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Whether signal handlers are being run in mid-statement.
+    static IN_SIGNAL_HANDLERS: Cell<bool> = const { Cell::new(false) };
     /// What a signal handler has raised in mid-statement.
     static SIGNALLED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
@@ -280,13 +291,23 @@ pub(crate) fn is_signalled() -> bool {
         Some(looked) if now.duration_since(looked) < SIGNALS_EVERY => return false,
         _ => LOOKED_FOR_SIGNALS.set(Some(now)),
     }
-    attached(|py| match py.check_signals() {
-        Ok(()) => false,
-        Err(raised) => {
-            keep_for_caller(raised);
-            true
+    attached(|py| {
+        IN_SIGNAL_HANDLERS.set(true);
+        let outcome = py.check_signals();
+        IN_SIGNAL_HANDLERS.set(false);
+        match outcome {
+            Ok(()) => false,
+            Err(raised) => {
+                keep_for_caller(raised);
+                true
+            }
         }
     })
+}
+
+/// Whether this is a signal handler that a statement has let run.
+pub(crate) fn is_in_signal_handler() -> bool {
+    IN_SIGNAL_HANDLERS.get()
 }
 
 /// Keeps an exception that has come up in mid-statement and is none of the statement's own, such as

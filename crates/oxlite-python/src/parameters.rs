@@ -230,7 +230,6 @@ pub(crate) fn push_values<'a>(
     values: &mut Values<'a>,
     objects: &'a [Bound<'_, PyAny>],
     cached: &CachedStatement,
-    locked: &Locked<'_>,
 ) -> PyResult<()> {
     let wanted = cached.statement.parameter_count();
     if wanted != objects.len() {
@@ -240,11 +239,9 @@ pub(crate) fn push_values<'a>(
         match value(object)? {
             Some(value) => values.push(value),
             None => {
-                let name = cached.statement.parameter_name(locked, index + 1);
-                let label =
-                    name.map_or_else(|| (index + 1).to_string(), |name| format!("'{name}'"));
                 return Err(ProgrammingError::new_err(format!(
-                    "Error binding parameter {label}: type '{}' is not supported",
+                    "Error binding parameter {}: type '{}' is not supported",
+                    index + 1,
                     object.get_type().name()?
                 )));
             }

@@ -11,7 +11,7 @@
 //!   sessions in the same way, except that a session is deleted only while SQLite is not running on
 //!   the connection: the hook of the sessions, which may be further up the stack, walks their list.
 //! - While it is the target of a backup, SQLite is called on it by the backup alone, through
-//!   `BackupTarget`; no `Locked` exists. What loses its owner meanwhile waits for the end of the
+//!   `BackupTarget`; nobody else has a `Locked`. What loses its owner meanwhile waits for the end of the
 //!   backup: finalising a statement may commit.
 //! - In a forked child nothing of an inherited handle is touched, least of all a mutex of it, which
 //!   another thread of the parent may have had; whoever shares the handle leaks his share.
@@ -207,8 +207,10 @@ impl Handle {
             let Some(state) = self.state.try_lock() else {
                 return;
             };
-            if state.availability.get() == Availability::BackupTarget {
-                return; // who finishes the backup looks again
+            if state.availability.get() == Availability::BackupTarget
+                || state.callbacks.is_running.get()
+            {
+                return; // who finishes the backup looks again, as does who is being called back
             }
             self.has_orphans.store(false, Ordering::SeqCst);
             let orphans = std::mem::take(&mut *self.orphans.lock());
@@ -394,6 +396,24 @@ impl Connection {
         Some(BackupTarget::new(&self.handle, state))
     }
 
+    /// Locks the connection only to look at it, which one may also in a callback that must not use
+    /// it, and between the steps of a backup over it; waits as [`lock`](Self::lock) does.
+    pub fn glance(&self) -> Result<Glance<'_>, LockError> {
+        if self.is_inherited() {
+            return Err(LockError::Forked);
+        }
+        Glance::new(&self.handle, self.handle.state.lock())
+    }
+
+    /// Like [`glance`](Self::glance), without waiting: `None` when another thread holds the lock.
+    pub fn try_glance(&self) -> Option<Result<Glance<'_>, LockError>> {
+        if self.is_inherited() {
+            return Some(Err(LockError::Forked));
+        }
+        let state = self.handle.state.try_lock()?;
+        Some(Glance::new(&self.handle, state))
+    }
+
     /// Whether it has not been closed. Another thread may close it the next moment. An inherited one
     /// is not open.
     pub fn is_open(&self) -> bool {
@@ -496,12 +516,17 @@ impl<'c> Locked<'c> {
         if state.callbacks.is_running.get() {
             return Err(LockError::InCallback);
         }
+        Ok(Self::counted(handle, state))
+    }
+
+    #[inline]
+    fn counted(handle: &'c Arc<Handle>, state: ReentrantMutexGuard<'c, State>) -> Self {
         state.depth.set(state.depth.get() + 1);
-        Ok(Self {
+        Self {
             handle,
             state: ManuallyDrop::new(state),
             _not_send: PhantomData,
-        })
+        }
     }
 
     /// The open database. Valid, and ours to use, for as long as this guard lives.
@@ -667,8 +692,7 @@ impl<'c> Locked<'c> {
         unsafe { ffi::sqlite3_changes64(self.database()) }
     }
 
-    /// Rows changed since the connection was opened.
-    pub fn total_changes(&self) -> i64 {
+    pub(crate) fn total_changes(&self) -> i64 {
         // SAFETY: open and locked by this guard.
         unsafe { ffi::sqlite3_total_changes64(self.database()) }
     }
@@ -789,6 +813,34 @@ impl<'c> Locked<'c> {
         // SAFETY: as above; not used after this line.
         unsafe { ffi::sqlite3_free(message.cast()) };
         Err(Error::new(code, text))
+    }
+}
+
+/// The right to look at what SQLite keeps in the connection itself, on this thread, until dropped.
+/// Nothing that it allows calls back, takes a lock or changes anything.
+pub struct Glance<'c>(Locked<'c>);
+
+impl<'c> Glance<'c> {
+    fn new(
+        handle: &'c Arc<Handle>,
+        state: ReentrantMutexGuard<'c, State>,
+    ) -> Result<Self, LockError> {
+        match state.availability.get() {
+            Availability::Closed => Err(LockError::Closed),
+            Availability::Open | Availability::BackupTarget => {
+                Ok(Self(Locked::counted(handle, state)))
+            }
+        }
+    }
+
+    /// Whether no transaction is open (<https://sqlite.org/c3ref/get_autocommit.html>).
+    pub fn is_autocommit(&self) -> bool {
+        self.0.is_autocommit()
+    }
+
+    /// Rows changed since the connection was opened.
+    pub fn total_changes(&self) -> i64 {
+        self.0.total_changes()
     }
 }
 

@@ -60,7 +60,8 @@ pub use changeset::{
 };
 pub use code::{RESULT_CODES, code_name};
 pub use connection::{
-    BackupTarget, Connection, InterruptHandle, LockError, Locked, OpenFlags, TransactionState,
+    BackupTarget, Connection, Glance, InterruptHandle, LockError, Locked, OpenFlags,
+    TransactionState,
 };
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::{Connection, lock};
+use super::{Connection, glance};
 use crate::options;
 
 #[pymethods]
@@ -18,6 +18,11 @@ impl Connection {
     fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
         let replaced = std::mem::replace(&mut self.attributes.get_mut(py).row_factory, factory);
         drop(replaced);
+    }
+
+    #[deleter]
+    fn delete_row_factory(&self, py: Python<'_>) {
+        self.set_row_factory(py, None);
     }
 
     /// Called with the bytes of each TEXT value; `str` by default.
@@ -35,6 +40,12 @@ impl Connection {
         let is_str = factory.is(PyType::new::<PyString>(py));
         let factory = (!is_str).then(|| factory.clone().unbind());
         let replaced = std::mem::replace(&mut self.attributes.get_mut(py).text_factory, factory);
+        drop(replaced);
+    }
+
+    #[deleter]
+    fn delete_text_factory(&self, py: Python<'_>) {
+        let replaced = self.attributes.get_mut(py).text_factory.take();
         drop(replaced);
     }
 
@@ -56,9 +67,7 @@ impl Connection {
     /// How many rows have been changed since the connection was opened.
     #[getter]
     fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
-        let core = self.core()?;
-        let locked = lock(py, core)?;
-        Ok(locked.total_changes())
+        Ok(glance(py, self.core()?)?.total_changes())
     }
 
     /// The name of the profile the connection was opened with.

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use super::{Connection, lock};
+use super::{Connection, glance, lock};
 use crate::error::from_core;
 use crate::gil::detached;
 
@@ -217,7 +217,7 @@ impl Connection {
     /// `None` for no implicit transactions.
     #[getter]
     fn isolation_level(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        drop(lock(py, self.core()?)?);
+        drop(glance(py, self.core()?)?);
         let level = self.attributes.get(py).isolation_level;
         Ok(level.map(IsolationLevel::name))
     }
@@ -236,8 +236,6 @@ impl Connection {
     /// Whether a transaction is open.
     #[getter]
     fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
-        let core = self.core()?;
-        let locked = lock(py, core)?;
-        Ok(!locked.is_autocommit())
+        Ok(!glance(py, self.core()?)?.is_autocommit())
     }
 }
