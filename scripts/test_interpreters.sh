@@ -29,14 +29,15 @@ for version in 3.11 3.12 3.13; do
     fi
     echo "== Python $version ($interpreter)"
     venv=.venvs/$version
-    if [ ! -e "$venv/.ready" ]; then
+    if [ ! "$venv/.ready" -nt pyproject.toml ] || [ ! "$venv/.ready" -nt scripts/test_interpreters.sh ]; then
         "$interpreter" -m venv "$venv"
         "$venv/bin/python" -m pip install --upgrade pip
-        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout
+        # With what `oxlite bench` needs there: the command line's packages and the lab's peers.
+        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout --group peers
         touch "$venv/.ready"
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
-        scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release
+        scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release --extras cli
     case $wanted in
         *driver*) "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py ;;
     esac
