@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import random
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -510,3 +511,15 @@ def test_rows_and_descriptions_are_not_leaked(connection: sqlite3.Connection) ->
     work()
     before = work()
     assert work() - before < 50
+
+
+def test_a_cursor_made_anew_for_its_connection_keeps_nothing_more() -> None:
+    connection = sqlite3.connect(":memory:")
+    cursors = [connection.cursor(), sqlite3.Cursor(connection)]
+    before = sys.getrefcount(connection)
+    for cursor in cursors:
+        for _ in range(50):
+            cursor.execute("SELECT 1")
+            cursor.__init__(connection)  # type: ignore[misc]
+            assert cursor.fetchall() == []
+    assert sys.getrefcount(connection) == before

@@ -60,7 +60,9 @@ pub(crate) struct Connection {
     attributes: GilCell<Attributes>,
 }
 
-/// What `__init__` has opened. It is kept when `__init__` is called again, since it may be in use.
+/// What `__init__` has opened. It is kept when `__init__` is called again, since it may be in use, by a
+/// call that waits or runs code of the user's: about a kilobyte when the database is closed. To know
+/// that nobody uses it would take a count at every execution.
 struct Opened {
     /// None if opening has failed.
     core: Option<Arc<Core>>,

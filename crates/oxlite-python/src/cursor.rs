@@ -53,7 +53,8 @@ impl<'py> FromPyObject<'_, 'py> for FetchSize {
 /// Where a cursor comes from.
 struct Origin {
     connection: Py<Connection>,
-    /// Set when `__init__` is called again. The one before is kept, since it may be in use.
+    /// Set when `__init__` is called again, with another connection. The one before is kept, since it
+    /// may be in use.
     replaced_by: OnceLock<Box<Origin>>,
 }
 
@@ -262,14 +263,16 @@ impl Cursor {
             // Stops what is running, and refuses if that is this very call's caller.
             cursor.begin_even_if_closed(py)?.finish(py)?;
         }
-        let origin = Origin {
+        let origin = || Origin {
             connection: connection.clone().unbind(),
             replaced_by: OnceLock::new(),
         };
         match cursor.origin() {
+            // Called once more, as a subclass may do: there is nothing to replace.
+            Ok(latest) if latest.connection.is(connection) => {}
             // Nobody else can have set it meanwhile: the GIL has been held.
-            Ok(latest) => drop(latest.replaced_by.set(Box::new(origin))),
-            Err(_) => drop(cursor.initialized.set(origin)),
+            Ok(latest) => drop(latest.replaced_by.set(Box::new(origin()))),
+            Err(_) => drop(cursor.initialized.set(origin())),
         }
         // Only `Connection.cursor()` hands the connection's row factory on.
         let fresh = Attributes::new(None);
