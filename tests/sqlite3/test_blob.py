@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3 as stdlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -329,3 +330,24 @@ def test_an_index_that_closes_the_blob(
     with pytest.raises(sqlite3.ProgrammingError, match="closed blob"):
         act(blob, Closing())
     assert table.execute("SELECT b FROM t").fetchone() == (CONTENT,)
+
+
+def test_a_write_that_cannot_be_committed_is_told(tmp_path: Path) -> None:
+    """Closing commits; the standard library says nothing when a lock is in the way."""
+    path = tmp_path / "blob.db"
+    writer, reader = sqlite3.connect(path, timeout=0), sqlite3.connect(path, timeout=0)
+    writer.executescript("CREATE TABLE t(b); INSERT INTO t VALUES (zeroblob(9)), (1)")
+    rows = reader.execute("SELECT b FROM t")
+    rows.fetchone()
+    blob = writer.blobopen("t", "b", 1)
+    blob.write(b"lost")
+    with pytest.raises(sqlite3.OperationalError, match="locked") as raised:
+        blob.close()
+    assert raised.value.sqlite_errorcode == sqlite3.SQLITE_BUSY
+    blob.close()
+    rows.fetchall()
+    with writer.blobopen("t", "b", 1) as blob:
+        blob.write(b"kept")
+    assert reader.execute("SELECT b FROM t").fetchone() == (b"kept" + bytes(5),)
+    writer.close()
+    reader.close()

@@ -179,14 +179,17 @@ impl Blob {
         Ok(*self.offset.lock())
     }
 
-    /// Closes the blob. Closing twice is allowed.
+    /// Closes the blob. Closing twice is allowed. Outside of a transaction this commits what was
+    /// written, and raises if that fails.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.connection.get().check_thread()?;
         let locked = lock(py, &self.core)?;
         let open = self.open.lock().take();
         drop(locked);
-        without(py, || drop(open));
-        raise_kept()
+        match without(py, || open.map_or(Ok(()), oxlite_sqlite::Blob::close)) {
+            Ok(()) => raise_kept(),
+            Err(error) => Err(from_sqlite(py, &error)),
+        }
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -7,17 +7,22 @@ use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libsqlite3_sys as ffi;
 
 use crate::connection::{Handle, Locked};
 use crate::error::{Error, Result};
 
-/// An open blob. Its size never changes. Closed when dropped.
+/// An open blob. Its size never changes. Closed when dropped; only [`close`](Self::close) tells of
+/// what could not be committed.
 pub struct Blob {
     raw: NonNull<ffi::sqlite3_blob>,
     handle: Arc<Handle>,
     length: usize,
+    /// The code of the latest read or write. Closing gives it once more if that has failed.
+    latest: AtomicI32,
+    is_closed: bool,
 }
 
 // SAFETY: a blob handle has no thread affinity, and every use of it holds the lock of its
@@ -57,6 +62,8 @@ impl Locked<'_> {
             handle: Arc::clone(self.handle()),
             // SAFETY: just opened, under the lock of its connection.
             length: usize::try_from(unsafe { ffi::sqlite3_blob_bytes(raw.as_ptr()) }).unwrap_or(0),
+            latest: AtomicI32::new(ffi::SQLITE_OK),
+            is_closed: false,
         })
     }
 }
@@ -95,14 +102,16 @@ impl Blob {
         self.check_range(locked, offset, buffer.len())?;
         // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int; SQLite
         // only writes to the buffer.
-        locked.check(unsafe {
+        let code = unsafe {
             ffi::sqlite3_blob_read(
                 self.raw.as_ptr(),
                 buffer.as_mut_ptr().cast(),
                 buffer.len() as c_int,
                 offset as c_int,
             )
-        })?;
+        };
+        self.latest.store(code, Ordering::Relaxed);
+        locked.check(code)?;
         // SAFETY: SQLITE_OK means that all of it has been written.
         Ok(unsafe { buffer.assume_init_mut() })
     }
@@ -111,21 +120,41 @@ impl Blob {
     pub fn write(&self, locked: &Locked<'_>, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check_range(locked, offset, bytes.len())?;
         // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int.
-        locked.check(unsafe {
+        let code = unsafe {
             ffi::sqlite3_blob_write(
                 self.raw.as_ptr(),
                 bytes.as_ptr().cast(),
                 bytes.len() as c_int,
                 offset as c_int,
             )
+        };
+        self.latest.store(code, Ordering::Relaxed);
+        locked.check(code)
+    }
+}
+
+impl Blob {
+    /// Closes it. Where no transaction is open, that commits what was written; if it fails, for a lock
+    /// or for the disk, nothing was.
+    pub fn close(mut self) -> Result<()> {
+        if self.handle.is_inherited() {
+            return Ok(()); // dropping leaks it
+        }
+        self.is_closed = true;
+        let closed = self.handle.close_blob(self.raw);
+        let latest = *self.latest.get_mut();
+        closed.or_else(|error| match error.primary_code() == latest & 0xff {
+            true => Ok(()), // told already
+            false => Err(error),
         })
     }
 }
 
 impl Drop for Blob {
     fn drop(&mut self) {
-        if !self.handle.leak_inherited() {
-            self.handle.close_blob(self.raw);
+        if !self.is_closed && !self.handle.leak_inherited() {
+            // Nobody is there to be told.
+            let _ = self.handle.close_blob(self.raw);
         }
     }
 }

@@ -254,18 +254,22 @@ impl Handle {
         }
     }
 
-    /// Closes `blob` if its connection is still open; for a blob that is dropped.
+    /// Closes `blob` if its connection is still open.
     ///
     /// Waits for the connection's lock, since an open blob holds a lock on the file; but not for the
     /// end of a backup over it.
-    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) {
+    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) -> Result<()> {
         let state = self.state.lock();
         match state.availability.get() {
             Availability::Open => {
                 state.blobs.borrow_mut().retain(|known| *known != blob);
                 // SAFETY: an open blob of this open connection, whose lock we hold; it has just been
                 // forgotten, so nobody closes it again.
-                unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
+                let code = unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
+                if code != ffi::SQLITE_OK {
+                    // SAFETY: open, and locked above.
+                    return Err(unsafe { Error::of(state.database, code) });
+                }
             }
             Availability::BackupTarget => {
                 self.orphans.lock().push(Orphan::Blob(blob));
@@ -273,6 +277,7 @@ impl Handle {
             }
             Availability::Closed => {}
         }
+        Ok(())
     }
 }
 
