@@ -324,7 +324,7 @@ impl Drop for Connection {
 impl Connection {
     /// Opens a database file, `:memory:`, or a temporary database (the empty name).
     pub fn open(name: &CStr, flags: OpenFlags) -> Result<Self> {
-        vfs::install();
+        vfs::install()?;
         let mut database = ptr::null_mut();
         // SAFETY: a NUL-terminated name, a place for the handle, the default VFS.
         let code = unsafe {

@@ -34,6 +34,8 @@ use std::path::PathBuf;
 
 use libsqlite3_sys as ffi;
 
+use crate::error::Result;
+
 /// Who else of this process has a file open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherUsers {
@@ -56,14 +58,15 @@ pub fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
     system::other_users_of(file)
 }
 
-/// Has `vfs`, SQLite's own, take OFD locks, where there are any.
+/// Has `vfs`, SQLite's own, take OFD locks, where there are any. If that cannot be found out now,
+/// nothing is changed.
 ///
 /// # Safety
 ///
 /// `vfs` is registered with SQLite, and no file is open through it.
-pub(crate) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) {
+pub(crate) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) -> Result<()> {
     // SAFETY: this function's contract.
-    unsafe { system::install(vfs) };
+    unsafe { system::install(vfs) }
 }
 
 /// Opens a lock file that is none of SQLite's, so that it is known to be ours and closed in a child.
@@ -89,13 +92,15 @@ mod system {
     pub(crate) use super::calls::{after_fork_in_child, after_fork_in_parent, before_fork};
     pub(super) use super::others::other_users_of;
     use super::{calls, others};
+    use crate::error::Result;
 
     /// See the outer function, whose contract this is too.
-    pub(super) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) {
+    pub(super) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) -> Result<()> {
         // SAFETY: registered.
         let Some(set) = (unsafe { (*vfs).xSetSystemCall }) else {
-            return;
+            return Ok(());
         };
+        let has_ofd_locks = others::has_ofd_locks()?;
         let replace = |name: &CStr, call: *const ()| {
             // SAFETY: SQLite calls what stands under this name with the arguments of the C function
             // of that name, which `call` takes; see each.
@@ -107,11 +112,12 @@ mod system {
         // Files opened in a forked child are to be new to SQLite, whatever its locks are.
         replace(c"stat", calls::stat as *const ());
         replace(c"fstat", calls::fstat as *const ());
-        if others::has_ofd_locks() {
+        if has_ofd_locks {
             replace(c"open", calls::open as *const ());
             replace(c"close", calls::close as *const ());
             replace(c"fcntl", calls::fcntl as *const ());
         }
+        Ok(())
     }
 }
 
@@ -151,11 +157,15 @@ mod system {
 
     use libsqlite3_sys as ffi;
 
+    use crate::error::Result;
+
     pub(super) fn other_users_of(_file: PathBuf) -> Option<super::OtherUsers> {
         None
     }
 
-    pub(super) unsafe fn install(_vfs: *mut ffi::sqlite3_vfs) {}
+    pub(super) unsafe fn install(_vfs: *mut ffi::sqlite3_vfs) -> Result<()> {
+        Ok(())
+    }
 
     #[cfg(unix)]
     pub(crate) fn before_fork() {}

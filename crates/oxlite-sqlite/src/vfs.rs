@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 
 use libsqlite3_sys as ffi;
 
+use crate::error::{Error, Result};
 use crate::file_locks;
 use crate::fork::{self, ForkMutex};
 
@@ -74,37 +75,52 @@ static METHODS: ForkMutex<Vec<&'static Methods>> = ForkMutex::new(Vec::new());
 static INSTALLED: ForkMutex<Option<u32>> = ForkMutex::new(None);
 
 /// Makes ours the default VFS.
-pub(crate) fn install() {
+///
+/// On failure nothing is installed, and the next connection tries again. No connection must be opened
+/// then: it would have neither our locks nor our measures for `fork`.
+pub(crate) fn install() -> Result<()> {
     let mut installed = INSTALLED.lock();
     if *installed == Some(fork::generation()) {
-        return;
+        return Ok(());
     }
-    if installed.is_none() {
-        // SAFETY: initialises SQLite; NULL asks for the default.
+    if ORIGINAL.get().is_none() {
+        // SAFETY: no argument; looking for the VFS would initialise SQLite too, and not say why it
+        // fails.
+        check(unsafe { ffi::sqlite3_initialize() })?;
+        // SAFETY: initialised; NULL asks for the default.
         let original = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
         if original.is_null() {
-            return; // a build without a VFS: opening says so
+            return Ok(()); // a build without a VFS: opening says so
         }
+        // SAFETY: a registered VFS, and no connection is open yet.
+        unsafe { file_locks::install(original) }?;
         // Nobody else can be the first: the mutex is held.
         let _ = ORIGINAL.set(Original(original));
         fork::install();
-        // SAFETY: a registered VFS, and no connection is open yet.
-        unsafe { file_locks::install(original) };
     }
     let Some((original, _)) = self::original() else {
-        return;
+        return Ok(());
     };
     // SAFETY: a registered VFS, which stays; the copy is leaked, and linked in by SQLite, which
     // alone changes it from then on.
-    unsafe {
+    let code = unsafe {
         let ours = Box::leak(Box::new(ptr::read(original)));
         ours.pNext = ptr::null_mut();
         ours.zName = c"oxlite".as_ptr();
         ours.xOpen = Some(open);
         ours.xSleep = Some(sleep);
-        ffi::sqlite3_vfs_register(ours, 1);
-    }
+        ffi::sqlite3_vfs_register(ours, 1)
+    };
+    check(code)?;
     *installed = Some(fork::generation());
+    Ok(())
+}
+
+fn check(code: c_int) -> Result<()> {
+    match code {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(Error::from_code(code)),
+    }
 }
 
 /// Takes the mutex under which SQLite's are taken.

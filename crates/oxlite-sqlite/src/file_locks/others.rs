@@ -3,25 +3,43 @@
 
 use std::ffi::{CStr, CString, OsStr, c_int};
 use std::fs;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use libsqlite3_sys as ffi;
+
 use super::OtherUsers;
 use super::registry::REGISTRY;
 use super::table::{self, Entry};
+use crate::error::{Error, Result};
 
-/// Whether the kernel has OFD locks.
-pub(super) fn has_ofd_locks() -> bool {
-    // Anything can be asked about, and a directory is always there.
-    // SAFETY: a NUL-terminated path.
-    let descriptor = unsafe { libc::open(c"/".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    let found = first_conflict(descriptor);
-    // SAFETY: opened above, or -1.
+/// Whether the kernel has OFD locks. Asked once in a process, so a shortage of the moment must not be
+/// taken for a no: the process would have POSIX locks for as long as it lives.
+pub(super) fn has_ofd_locks() -> Result<bool> {
+    // Anything can be asked about, and this needs no file.
+    // SAFETY: takes two numbers.
+    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(cannot_ask(ffi::SQLITE_CANTOPEN));
+    }
+    let answer = match first_conflict(descriptor) {
+        Some(_) => Ok(true),
+        // What the kernel says to a command that it does not know.
+        None if io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        None => Err(cannot_ask(ffi::SQLITE_IOERR_LOCK)),
+    };
+    // SAFETY: opened above, and known to nobody.
     unsafe { libc::close(descriptor) };
-    found.is_some()
+    answer
+}
+
+fn cannot_ask(code: c_int) -> Error {
+    let cause = io::Error::last_os_error();
+    Error::new(code, format!("cannot find out about file locks: {cause}"))
 }
 
 /// The first lock in the way of locking all of the file through this descriptor, its own excepted:
