@@ -155,3 +155,19 @@ def test_a_database_in_use_is_not_replaced(source: sqlite3.Connection, sql: str)
     assert rows.fetchall()
     source.deserialize(content)
     assert source.serialize() == content
+
+
+def test_a_page_of_zeros_is_content(tmp_path: Path) -> None:
+    """It is read twice, since SQLite would leave one that cannot be read so."""
+    path = tmp_path / "zeros.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("CREATE TABLE t(b)")
+    connection.execute("INSERT INTO t VALUES (randomblob(30000))")
+    connection.commit()
+    connection.execute("DELETE FROM t")
+    connection.commit()
+    content = path.read_bytes()
+    assert bytes(4096) in [content[at : at + 4096] for at in range(0, len(content), 4096)]
+    assert connection.serialize() == content
+    connection.close()

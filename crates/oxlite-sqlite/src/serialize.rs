@@ -8,7 +8,8 @@ use std::slice;
 
 use libsqlite3_sys as ffi;
 
-use crate::connection::Locked;
+use crate::backup::{Backup, BackupStep};
+use crate::connection::{Connection, Locked, OpenFlags};
 use crate::error::{Error, Result};
 
 /// A database as bytes, in memory of SQLite's own.
@@ -33,6 +34,24 @@ impl Deref for Serialized {
     }
 }
 
+impl Serialized {
+    /// The numbers of the pages that are all zeros. One that is not the first may be so: SQLite never
+    /// writes the page in which the lock bytes lie, and need not write one that is free.
+    fn zero_pages(&self) -> impl Iterator<Item = usize> {
+        let page_size = match self.get(16..18) {
+            Some([0, 1]) => 65536,
+            Some(&[high, low]) if high >= 2 => usize::from(high) << 8 | usize::from(low),
+            _ => 512, // not even the first page could be read: the smallest there is
+        };
+        let pages = self.chunks(page_size).enumerate();
+        pages.filter_map(|(number, page)| page.iter().all(|byte| *byte == 0).then_some(number))
+    }
+
+    fn has_zero_page(&self) -> bool {
+        self.zero_pages().next().is_some()
+    }
+}
+
 impl Drop for Serialized {
     fn drop(&mut self) {
         if let Some(content) = self.content {
@@ -45,26 +64,75 @@ impl Drop for Serialized {
 impl Locked<'_> {
     /// The content of the database `schema`, as its file would be.
     pub fn serialize(&self, schema: &CStr) -> Result<Serialized> {
+        // SAFETY: open and locked; an unknown schema has no name, a database in memory an empty one.
+        if unsafe { ffi::sqlite3_db_filename(self.database(), schema.as_ptr()) }.is_null() {
+            return Err(Error::new(ffi::SQLITE_ERROR, "unknown database"));
+        }
+        let serialized = self.serialize_as_read(schema)?;
+        // SQLite leaves a page that it cannot read zero, and says nothing.
+        if serialized.has_zero_page() {
+            return self.confirmed(schema, serialized);
+        }
+        Ok(serialized)
+    }
+
+    fn serialize_as_read(&self, schema: &CStr) -> Result<Serialized> {
         let mut length: ffi::sqlite3_int64 = 0;
-        // SAFETY: open and locked; the result is ours to free.
-        let content =
-            unsafe { ffi::sqlite3_serialize(self.database(), schema.as_ptr(), &raw mut length, 0) };
+        // SAFETY: open and locked; the result is ours to free. Executing nothing only clears the error
+        // of the call before, which would be taken for that of this one.
+        let content = unsafe {
+            let nothing = c"".as_ptr();
+            ffi::sqlite3_exec(
+                self.database(),
+                nothing,
+                None,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
+            ffi::sqlite3_serialize(self.database(), schema.as_ptr(), &raw mut length, 0)
+        };
         let content = NonNull::new(content);
-        if content.is_none() {
+        if content.is_none() && length != 0 {
             // SAFETY: open and locked.
-            let code = unsafe { ffi::sqlite3_errcode(self.database()) };
-            match code {
-                // An unknown schema, or an empty database: nothing is set.
-                ffi::SQLITE_OK if length == 0 => {}
-                ffi::SQLITE_OK => return Err(Error::from_code(ffi::SQLITE_NOMEM)),
+            return Err(match unsafe { ffi::sqlite3_errcode(self.database()) } {
+                // Not even a statement could be prepared, or the result not be allocated.
+                ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE => {
+                    Error::from_code(ffi::SQLITE_NOMEM)
+                }
                 // SAFETY: open and locked.
-                _ => return Err(unsafe { Error::of(self.database(), code) }),
-            }
+                code => unsafe { Error::of(self.database(), code) },
+            });
         }
         Ok(Serialized {
             content,
             length: usize::try_from(length).unwrap_or(0),
         })
+    }
+
+    /// Reads the database once more, in a way that tells of errors: by a backup into memory. If that
+    /// has the same pages of zeros, `serialized` is right, and otherwise it may be at the next try. The
+    /// copy itself is not returned: its header counts another change of the schema.
+    fn confirmed(&self, schema: &CStr, serialized: Serialized) -> Result<Serialized> {
+        let memory = Connection::open(c":memory:", OpenFlags::default())?;
+        let target = memory
+            .lock()
+            .map_err(|_| Error::from_code(ffi::SQLITE_INTERNAL))?;
+        let mut backup = Backup::begin(&target, self, schema)?;
+        let stepped = backup.step(&target, self, -1);
+        let finished = backup.finish(&target, self);
+        match stepped? {
+            BackupStep::Locked(code) => return Err(Error::from_code(code)),
+            BackupStep::More | BackupStep::Done => finished?,
+        }
+        let copy = target.serialize_as_read(c"main")?;
+        if serialized.zero_pages().eq(copy.zero_pages()) {
+            return Ok(serialized);
+        }
+        let again = self.serialize_as_read(schema)?;
+        match again.zero_pages().eq(copy.zero_pages()) {
+            true => Ok(again),
+            false => Err(Error::from_code(ffi::SQLITE_IOERR_READ)),
+        }
     }
 
     /// The length of the database `schema`, if it stands in memory in one piece, as one that was

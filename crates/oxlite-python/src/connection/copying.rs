@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use oxlite_sqlite::codes;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -71,7 +72,9 @@ impl Connection {
             let content = detached(py, locked, |locked| locked.serialize(&schema));
             match content {
                 Ok(content) if !content.is_empty() => Ok(PyBytes::new(py, &content)),
-                // A schema that does not exist, or a database without a page: SQLite does not say.
+                // Memory and the disk have classes and codes of their own.
+                Err(error) if error.code() != codes::SQLITE_ERROR => Err(from_sqlite(py, &error)),
+                // A schema that does not exist, or a database without a page.
                 _ => Err(OperationalError::new_err(format!(
                     "unable to serialize '{name}'"
                 ))),
