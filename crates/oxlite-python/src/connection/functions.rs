@@ -1,6 +1,6 @@
 //! SQL functions, aggregates, window functions and collations of a connection.
 
-use oxlite_sqlite::Locked;
+use oxlite_sqlite::{Locked, codes};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -12,7 +12,8 @@ use crate::options::Truth;
 use crate::signature::{hand_on, warn_of_keywords};
 
 impl Connection {
-    /// Defines something on the locked connection; an error is an `OperationalError` of this text.
+    /// Defines something on the locked connection; an error is an `OperationalError` of this text,
+    /// unless memory has run out.
     fn define(
         &self,
         py: Python<'_>,
@@ -20,7 +21,10 @@ impl Connection {
         define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
     ) -> PyResult<()> {
         self.on_locked(py, |_, locked| {
-            define(locked).map_err(|_| OperationalError::new_err(failure))
+            define(locked).map_err(|error| match error.primary_code() {
+                codes::SQLITE_NOMEM => from_sqlite(py, &error),
+                _ => OperationalError::new_err(failure),
+            })
         })
     }
 }
@@ -76,7 +80,10 @@ impl Connection {
             locked
                 .create_window_function(&name, num_params, aggregate)
                 // The standard library's class for wrong arguments here, unlike for the others.
-                .map_err(|error| ProgrammingError::new_err(error.message().to_owned()))
+                .map_err(|error| match error.primary_code() {
+                    codes::SQLITE_NOMEM => from_sqlite(py, &error),
+                    _ => ProgrammingError::new_err(error.message().to_owned()),
+                })
         })
     }
 
