@@ -4,13 +4,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INTERPOSER := tests/faults/interposer/Cargo.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz lint fmt clean
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults lint fmt clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -54,15 +55,21 @@ test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Py
 fuzz: build ## Compare the driver with the standard library's on random scripts: MINUTES=1 SEED= WORKERS=1
 	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),1) --workers $(or $(WORKERS),1) $(if $(SEED),--seed $(SEED))
 
+faults: build ## Refuse memory and fail system calls at every place of a session: WORKERS=
+	@$(BIN)/python -m tests.faults $(if $(WORKERS),--workers $(WORKERS)) $(if $(CHAPTER),--chapter "$(CHAPTER)")
+
 lint: build ## Check formatting, lints and types
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo fmt --check --manifest-path $(INTERPOSER)
+	cargo clippy --quiet --manifest-path $(INTERPOSER) --target-dir target/faults -- -D warnings
 	$(BIN)/ruff format --check python tests scripts
 	$(BIN)/ruff check python tests scripts
 	$(BIN)/mypy
 
 fmt: setup ## Format everything
 	cargo fmt
+	cargo fmt --manifest-path $(INTERPOSER)
 	$(BIN)/ruff format python tests scripts
 	$(BIN)/ruff check --fix-only --quiet python tests scripts
 
