@@ -34,15 +34,17 @@ DECLARED = [
         "a copy by vacuum",
         "step 0 raised SQLITE_ERROR: output file already exists",
     ),
-    # sqlite3session_diff: one of the allocations of the comparison's own statement.
+    # sqlite3session_diff() does not look whether sessionExprComparePK() has given it an expression;
+    # without one the statement that it makes has a syntax error.
     Declared(
         "a session's diff calls one refused allocation a logic error",
         "malloc",
         "sessions",
         r"step \d+ raised SQLITE_ERROR: SQL logic error",
     ),
-    # One of the allocations while FTS5 reads where a row's words lie: the auxiliary functions then
-    # see a match without places. Nothing is written, and the next query is right.
+    # fts5SnippetFunction() overwrites the code of xInstCount(), and fts5CacheInstArray() counts as
+    # done although it had no memory for the instances: the auxiliary functions see a match without
+    # places. Nothing is written, and the next query is right.
     Declared(
         "FTS5 highlights nothing where one allocation was refused",
         "malloc",
