@@ -114,17 +114,21 @@ impl Locked<'_> {
     /// copy itself is not returned: its header counts another change of the schema.
     fn confirmed(&self, schema: &CStr, serialized: Serialized) -> Result<Serialized> {
         let memory = Connection::open(c":memory:", OpenFlags::default())?;
-        let target = memory
-            .lock()
-            .map_err(|_| Error::from_code(ffi::SQLITE_INTERNAL))?;
-        let mut backup = Backup::begin(&target, self, schema)?;
+        // Nobody else knows the connection.
+        let unavailable = |_| Error::from_code(ffi::SQLITE_INTERNAL);
+        let mut backup = Backup::begin(memory.lock().map_err(unavailable)?, self, schema)?;
+        let target = memory.lock_as_backup_target().map_err(unavailable)?;
         let stepped = backup.step(&target, self, -1);
         let finished = backup.finish(&target, self);
+        drop(target);
         match stepped? {
             BackupStep::Locked(code) => return Err(Error::from_code(code)),
             BackupStep::More | BackupStep::Done => finished?,
         }
-        let copy = target.serialize_as_read(c"main")?;
+        let copy = memory
+            .lock()
+            .map_err(unavailable)?
+            .serialize_as_read(c"main")?;
         if serialized.zero_pages().eq(copy.zero_pages()) {
             return Ok(serialized);
         }
