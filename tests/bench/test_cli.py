@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--fairness", "inf"), "--fairness must be finite"),
         (("kv", "--fairness", "nan"), "--fairness must be at least 0"),
         (("kv", "--time-budget", "inf"), "--time-budget must be finite"),
-        (("kv", "--scenario", "busy=gate"), "nothing to run"),
+        (("kv", "--scenario", "driver=stdlib,busy=gate"), "nothing to run"),
         (("kv", "--processes", "many"), "valid integer"),
         (("kv", "--scenario", "driver=oxlit"), "did you mean 'oxlite'"),
         (("kv", "--scenario", "journal=wall"), "did you mean 'wal'"),

@@ -51,7 +51,7 @@ def test_a_bad_filter_is_refused(text: str, message: str) -> None:
 
 def test_an_open_axis_ranges_and_the_build_does_not() -> None:
     found = cells.expand(AXES_OF_KV, {"driver": "oxlite", "journal": "wal"})
-    assert len(found) == 2 * 3
+    assert len(found) == 2 * len(AXES["busy"])
     assert {scenario.build for scenario in found} == {"tuned"}
     assert all(scenario.journal == "wal" for scenario in found)
 
@@ -66,7 +66,7 @@ def test_an_interpreter_must_be_one_of_the_run() -> None:
     found = cells.expand(axes, {"driver": "stdlib", "busy": "none"})
     assert {scenario.interpreter for scenario in found} == {"python3.12"}
     assert all(scenario.label.endswith("none python3.12") for scenario in found)
-    with pytest.raises(UsageError, match=r"unknown interpreter 'python3\.13'"):
+    with pytest.raises(UsageError, match=r"unknown value of the axis interpreter 'python3\.13'"):
         cells.expand(axes, {"interpreter": "python3.13"})
     with pytest.raises(UsageError, match="no axis 'interpreter'"):
         cells.expand(AXES_OF_KV, {"interpreter": "python3.12"})
@@ -79,16 +79,17 @@ def test_an_unknown_driver_is_refused() -> None:
 
 def test_all_cells_are_there_once_with_reasons_where_impossible() -> None:
     found = cells.cells(AXES_OF_KV, [{}, {"journal": "wal"}], [STOCK])
-    assert len(found) == 24
-    assert len({cell.scenario.label for cell in found}) == 24
+    cell_count = 2 * 2 * 2 * len(AXES["busy"])
+    assert len(found) == cell_count
+    assert len({cell.scenario.label for cell in found}) == cell_count
     assert found[0].scenario.label == "stdlib rollback stock backoff"
     impossible = {cell.scenario.label: cell.reason for cell in found if cell.reason}
-    assert set(impossible) == {
-        f"stdlib {journal} {settings} fair"
-        for journal in ("rollback", "wal")
-        for settings in ("stock", "tuned")
-    }
-    assert all("busy handler" in (reason or "") for reason in impossible.values())
+    for busy, reason in (("fair", "busy handler"), ("gate", "the gate is Oxlite's")):
+        assert {label for label, why in impossible.items() if reason in (why or "")} == {
+            f"stdlib {journal} {settings} {busy}"
+            for journal in ("rollback", "wal")
+            for settings in ("stock", "tuned")
+        }
 
 
 def test_every_cell_has_a_scenario_or_a_reason_for_every_driver_and_value() -> None:
@@ -171,3 +172,31 @@ def test_every_driver_opens_and_speaks_the_common_protocol(driver: str, tmp_path
         opened.execute("SELECT nothing FROM nowhere", ())
     assert set(found.versions()) == {"driver", "sqlite"}
     opened.close()
+
+
+def test_a_baseline_is_beside_what_was_asked_for() -> None:
+    fair = {"busy": "fair"}
+    found = cells.cells(
+        AXES_OF_KV, [{"driver": "oxlite", "journal": "wal", "busy": "none"}], [fair]
+    )
+    assert [cell.scenario.label for cell in found] == [
+        f"oxlite wal {pragmas} {busy}"
+        for busy in ("fair", "none")
+        for pragmas in ("stock", "tuned")
+    ]
+    scenario = found[-1].scenario
+    assert [one.label for one in cells.baselines_of(scenario, [fair, STOCK])] == [
+        "oxlite wal tuned fair",
+        "stdlib rollback stock backoff",
+    ]
+
+
+def test_a_baseline_of_another_driver_has_its_own_build() -> None:
+    asked = {"driver": "oxlite", "build": "seed", "journal": "wal", "busy": "none"}
+    found = cells.cells(AXES_OF_KV, [asked], [{"driver": "stdlib"}])
+    assert {cell.scenario.build for cell in found if cell.scenario.driver == "stdlib"} == {"own"}
+    assert found[0].scenario in cells.baselines_of(found[-2].scenario, [{"driver": "stdlib"}])
+
+
+def test_a_label_says_what_is_counted() -> None:
+    assert Scenario("oxlite", busy="fair", processes="8").label == "oxlite fair 8 processes"

@@ -5,6 +5,7 @@ of the lab is needed to run a workload.
 """
 
 import datetime
+import itertools
 import shlex
 import tempfile
 import time
@@ -107,6 +108,7 @@ def perform(request: Request, listener: Listener) -> Result:
         with workload.session(parameters, possible, place) as session:
             rows, orders = run(session, possible, plan, listener, workload.outcome)
         repeats = len(orders)
+        compared = _compared(workload, possible)
         if repeats < min(plan.repeats, TRUSTED_REPEATS):
             notes.append(
                 f"the time budget of {plan.time_budget_seconds:g} s allowed {repeats} of "
@@ -119,7 +121,8 @@ def perform(request: Request, listener: Listener) -> Result:
             parameters=asdict(parameters),
             plan=plan,
             repeats=repeats,
-            baselines=_baselines(workload, axes),
+            baselines=list(dict.fromkeys(itertools.chain(*compared.values()))),
+            compared=compared,
             rows=rows,
             impossible=[cell for cell in chosen.cells if cell.reason is not None],
             work_digest=workload.work_digest(parameters),
@@ -206,11 +209,16 @@ def _choose(
     )
 
 
-def _baselines(workload: Workload[Any], axes: Mapping[str, Sequence[str]]) -> list[str]:
-    found: list[Scenario] = []
-    for chosen in workload.baselines:
-        found += cells_of.expand(axes, chosen)
-    return [scenario.label for scenario in found]
+def _compared(workload: Workload[Any], possible: Sequence[Scenario]) -> dict[str, list[str]]:
+    """The baselines of each cell that can run and that they can run beside, by label."""
+    return {
+        scenario.label: [
+            base.label
+            for base in cells_of.baselines_of(scenario, workload.baselines)
+            if base in possible
+        ]
+        for scenario in possible
+    }
 
 
 def _command(request: Request, parameters: object, plan: Plan) -> str:

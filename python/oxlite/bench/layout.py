@@ -9,8 +9,8 @@ Invariants: nothing here knows a terminal; a figure that is not known is a dash;
 a percentile that was withheld for want of samples is a raised dot.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from oxlite.bench.harness.model import Metric, Result, Row
@@ -69,26 +69,46 @@ class Drawable(Protocol):
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table with a line for each row of the result."""
+    """A titled table with a line for each row of the result, or for some of them.
+
+    Attributes:
+        title: stands above.
+        columns: from the left.
+        only: the rows that it is of: those with these values on these axes. Without such
+            rows there is no table.
+        grouped: axes whose values keep together, in the order in which they first appear.
+    """
 
     title: str
     columns: tuple[Column, ...]
+    only: Mapping[str, str] = field(default_factory=dict)
+    grouped: tuple[str, ...] = ()
 
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`Drawable`."""
-        called = names(result)
+        rows = [row for row in result.rows if self.only.items() <= row.scenario.used().items()]
+        if self.only and not rows:
+            return []
+        for axis in reversed(self.grouped):
+            values = list(dict.fromkeys(getattr(row.scenario, axis) for row in rows))
+            rows.sort(
+                key=lambda row, axis=axis, values=values: values.index(  # type: ignore[misc]
+                    getattr(row.scenario, axis)
+                )
+            )
+        called = names(result, self.only)
         lines = [
             Line(called[row.label], [column.text(result, row) for column in self.columns], row)
-            for row in result.rows
+            for row in rows
         ]
         headings = [column.heading for column in self.columns]
         return [Drawing(self.title, "scenario", headings, lines)]
 
 
-def names(result: Result) -> dict[str, str]:
-    """What to call each row, by label: without the axes on which all rows agree."""
+def names(result: Result, said: Iterable[str] = ()) -> dict[str, str]:
+    """What to call each row, by label: without axes that are ``said`` or on which all agree."""
     axes = {axis for row in result.rows for axis in row.scenario.used()}
-    named = (axes - shared(result).keys()) | {"driver", "build"}
+    named = (axes - shared(result).keys() - set(said)) | {"driver", "build"}
     return {row.label: row.scenario.label_of(named) for row in result.rows}
 
 
@@ -165,6 +185,26 @@ def improvement(heading: str, metric: Metric, baseline: str) -> Column:
         if summary is None:
             return ABSENT
         return "1" if row.label == baseline else spread_of(summary)
+
+    return Column(heading, text)
+
+
+def against(heading: str, metric: Metric, **conditions: str) -> Column:
+    """How many times better than the row that has other ``conditions`` and else is the same."""
+
+    def text(result: Result, row: Row) -> str:
+        baseline = replace(row.scenario, **conditions)
+        return improvement(heading, metric, baseline.label).text(result, row)
+
+    return Column(heading, text)
+
+
+def largest(heading: str, metric: Metric) -> Column:
+    """The largest value of all repeats."""
+
+    def text(_: Result, row: Row) -> str:
+        summary = row.summary(metric.name)
+        return ABSENT if summary is None else number(summary.maximum)
 
     return Column(heading, text)
 

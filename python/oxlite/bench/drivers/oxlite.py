@@ -7,16 +7,14 @@ through SQL, as on every other driver.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import AXES, Scenario
 
-BUSY: Mapping[str, Literal["none", "backoff", "fair"]] = {
-    "none": "none",
-    "backoff": "backoff",
-    "fair": "fair",
-}
+Busy = Literal["none", "backoff", "fair"]
+BUSY: Mapping[str, Busy] = {policy: policy for policy in get_args(Busy)}
+"""The busy policies that this version has, by their names on the axis."""
 
 
 class Oxlite(Driver):
@@ -29,7 +27,9 @@ class Oxlite(Driver):
     default_build = "tuned"
     builds = ("tuned", "stock", "seed")
     refused_busy: ClassVar[Mapping[str, str]] = {
-        "gate": "this version of oxlite has no gate yet",
+        policy: f"this version of oxlite has no {policy} yet"
+        for policy in AXES["busy"]
+        if policy not in BUSY
     }
 
     def refusal(self, scenario: Scenario) -> str | None:

@@ -147,6 +147,8 @@ class Result:
         plan: what was asked for.
         repeats: the measured rounds there was time for.
         baselines: labels of the rows that ratios are taken against.
+        compared: for each row, by label, those of them that it is compared with; a row that
+            is not named is compared with all.
         rows: the measured and the failed ones, in order.
         impossible: the cells that could not run here, with reasons.
         work_digest: of the list of work, the same for every row.
@@ -173,6 +175,7 @@ class Result:
     notes: Sequence[str] = ()
     orders: Sequence[Sequence[str]] = ()
     left: Sequence[str] = ()
+    compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def row(self, label: str) -> Row | None:
         """The row called ``label``, if it was measured without failure."""

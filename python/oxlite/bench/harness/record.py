@@ -9,6 +9,7 @@
     plan              {repeats, time_budget_seconds, warm_ups}
     repeats           measured rounds
     baselines         [label]
+    compared          {label: [label]}: the baselines of each row; all, if it is not named
     work_digest       sha256 of the list of work
     command           the command line that repeats it
     started_at        ISO 8601, UTC
@@ -29,8 +30,8 @@
     impossible        [{scenario, label, reason}]
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
-file back computes them anew from the samples. ``orders`` and ``left``, and
-``absent`` and ``failed`` of a sample, are missing from the earliest files.
+file back computes them anew from the samples. ``orders``, ``left`` and ``compared``,
+and ``absent`` and ``failed`` of a sample, are missing from the earliest files.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read.
@@ -62,6 +63,7 @@ def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
         "plan": asdict(result.plan),
         "repeats": result.repeats,
         "baselines": list(result.baselines),
+        "compared": {label: list(others) for label, others in result.compared.items()},
         "work_digest": result.work_digest,
         "command": result.command,
         "started_at": result.started_at,
@@ -114,6 +116,10 @@ def from_json(data: object) -> Result:
             notes=[str(note) for note in data["notes"]],
             orders=[[str(label) for label in turns] for turns in data.get("orders", ())],
             left=[str(label) for label in data.get("left", ())],
+            compared={
+                str(label): [str(other) for other in others]
+                for label, others in data.get("compared", {}).items()
+            },
         )
     except KeyError as error:
         raise MalformedRecordError(f"the result lacks the field {error}") from None
@@ -178,7 +184,7 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
             baseline: present(
                 {metric.name: result.improvement(row, metric, baseline) for metric in metrics}
             )
-            for baseline in result.baselines
+            for baseline in result.compared.get(row.label, result.baselines)
         },
         "environment": row.environment,
     }

@@ -39,7 +39,7 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
 def listed(values: JsonObject) -> str:
     """``name=value, name=value``, without the empty lists."""
     texts = {
-        name: "|".join(value) if isinstance(value, list | tuple) else value
+        name: "|".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in values.items()
     }
     return ", ".join(f"{name}={text}" for name, text in texts.items() if text != "")

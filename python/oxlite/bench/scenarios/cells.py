@@ -6,18 +6,22 @@ whose combination makes no sense for its driver, or whose driver or build is
 not installed, is kept with the reason, so that a report lists what is absent
 instead of staying silent about it.
 
+A baseline is a partial choice too: whatever it leaves open is as in the cells
+that it is there for. So one that names every axis serves all, and one that names
+only ``busy=fair`` is, for each cell, the same cell with that policy.
+
 Invariants: no scenario appears twice; the order is that of the filters, then
 that of the axes' values; the baselines come first.
 """
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError, unknown
 from oxlite.bench.scenarios import interpreters
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import OPEN_AXES, Scenario
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list
             )
         if axis == "driver":
             DRIVERS.get(value)
-        if axis == "interpreter" and value not in axes[axis]:
-            raise unknown("interpreter", value, axes[axis])
+        elif axis in OPEN_AXES and value not in axes[axis]:
+            raise unknown(f"value of the axis {axis}", value, axes[axis])
     ranges = [(chosen[axis],) if axis in chosen else tuple(axes[axis]) for axis in axes]
     scenarios = []
     for values in itertools.product(*ranges):
@@ -71,8 +75,27 @@ def cells(
     baselines: Sequence[Mapping[str, str]],
 ) -> list[Cell]:
     """The cells of a run: the baselines first, then what the filters select."""
+    filters = list(filters)
     wanted: dict[Scenario, None] = {}
-    for chosen in (*baselines, *filters):
+    for chosen in (*(_beside(one, base) for one in filters for base in baselines), *filters):
         for scenario in expand(axes, chosen):
             wanted[scenario] = None
     return [cell(scenario) for scenario in wanted]
+
+
+def baselines_of(scenario: Scenario, baselines: Iterable[Mapping[str, str]]) -> list[Scenario]:
+    """The scenarios that ``scenario`` is compared with: itself, changed as each baseline says."""
+    found = []
+    for base in baselines:
+        build = {"build": DRIVERS.get(base["driver"]).default_build} if "driver" in base else {}
+        found.append(replace(scenario, **{**build, **base}))
+    return found
+
+
+def _beside(chosen: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
+    """The filter of the baselines of what the filter ``chosen`` selects."""
+    # Another driver has builds of its own.
+    kept = {
+        axis: value for axis, value in chosen.items() if "driver" not in base or axis != "build"
+    }
+    return {**kept, **base}

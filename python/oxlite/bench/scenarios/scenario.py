@@ -29,6 +29,11 @@ The axes:
     whether the GIL is ``held`` or ``released`` while waiting for a lock.
 ``pools``
     ``shared`` (one pool) or ``isolated`` (N readers and one writer).
+``disturbance``
+    what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
+    use the standard library's SQLite), ``kills`` (writers are killed).
+``processes``
+    how many processes, as many as the user named.
 ``interpreter``
     the Python that workers run on, as the user named it: see
     :mod:`oxlite.bench.scenarios.interpreters`.
@@ -47,11 +52,18 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "transaction": ("deferred", "immediate"),
     "gil": ("held", "released"),
     "pools": ("shared", "isolated"),
+    "disturbance": ("calm", "outsiders", "kills"),
 }
 """The values of every axis that is not open."""
 
-OPEN_AXES = ("driver", "interpreter")
-"""The axes whose values are known elsewhere: the registered drivers, the named interpreters."""
+COUNTS = ("processes",)
+"""The axes whose values are numbers, chosen for a run; a label says of what."""
+
+OPEN_AXES = ("driver", *COUNTS, "interpreter")
+"""The axes whose values are known elsewhere: the registered drivers, what the run names."""
+
+WAITING = tuple(policy for policy in AXES["busy"] if policy != "none")
+"""The busy policies that wait."""
 
 UNNAMED_BUILDS = ("own", "tuned")
 
@@ -68,6 +80,8 @@ class Scenario:
     transaction: str | None = None
     gil: str | None = None
     pools: str | None = None
+    disturbance: str | None = None
+    processes: str | None = None
     interpreter: str | None = None
 
     def __post_init__(self) -> None:
@@ -92,7 +106,9 @@ class Scenario:
         build = used.pop("build", "own")
         if build not in UNNAMED_BUILDS:
             used["driver"] = f"{self.driver}-{build}"
-        return " ".join(used.values())
+        return " ".join(
+            f"{value} {axis}" if axis in COUNTS else value for axis, value in used.items()
+        )
 
 
 def parse_filter(text: str) -> dict[str, str]:

@@ -31,7 +31,8 @@ class Workload(ABC, Generic[Parameters]):
         parameters_type: a frozen dataclass whose construction validates.
         quick: parameters that differ when ``--quick`` is given.
         axes: the axes it uses and the values they range over, ``driver`` first.
-        baselines: filters, each naming one scenario that ratios are taken against.
+        baselines: what ratios are taken against: filters, each with what is different there
+            (all axes, if it is one scenario for all rows).
         selection: the filters of a run without options.
         quick_selection: the filters of ``--quick``.
         plan: how often to measure, unless the user says.
