@@ -5,6 +5,7 @@ from typing import Any
 from oxlite.bench.registry import Registry
 from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.driver.workload import DriverWorkload
+from oxlite.bench.workloads.gate.workload import GateWorkload
 from oxlite.bench.workloads.gil.workload import GilWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
 
@@ -12,3 +13,4 @@ WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(KvWorkload())
 WORKLOADS.add(DriverWorkload())
 WORKLOADS.add(GilWorkload())
+WORKLOADS.add(GateWorkload())

@@ -1,0 +1,7 @@
+"""``gate``: writers that have nothing else to do, and who of them waits how long.
+
+``parameters`` shapes the run, ``work`` makes the seeded keys and the database,
+``worker`` is a process that writes, ``figures`` reduces what it did, ``verify``
+checks what came of it, ``workload`` ties these together and says what a report
+shows.
+"""

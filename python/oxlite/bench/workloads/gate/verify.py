@@ -1,0 +1,64 @@
+"""Whether the table counts exactly the writes that were acknowledged.
+
+For every key: at least as many as were acknowledged, and no more than that and
+those whose outcome is not known. A write that failed with a lock was not made;
+one that failed otherwise (a full disk, say) may or may not have been.
+"""
+
+import itertools
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from oxlite.bench.errors import VerificationError
+from oxlite.bench.workloads.gate import work
+from oxlite.bench.workloads.gate.figures import Outcome
+
+
+def sound_counters(path: Path) -> dict[int, int]:
+    """The counters by key, of a file that is not damaged.
+
+    Raises:
+        VerificationError: it is.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if integrity != "ok":
+            raise VerificationError(f"the database is damaged: {integrity}")
+        return dict(connection.execute(work.COUNTED).fetchall())
+
+
+def check_table(
+    path: Path, keys: Sequence[Sequence[int]], found: Sequence[Outcome], rows: int
+) -> None:
+    """Check the table once nobody writes any more.
+
+    Args:
+        path: the database.
+        keys: of each process, in order.
+        found: what each did.
+        rows: how many keys the table has.
+
+    Raises:
+        VerificationError: the file is damaged, or a counter is wrong.
+    """
+    certain: Counter[int] = Counter()
+    unknown: Counter[int] = Counter()
+    for own, outcome in zip(keys, found, strict=True):
+        lost = {number for number, text in enumerate(outcome.errors, 1) if "locked" not in text}
+        for key, number in zip(itertools.cycle(own), outcome.outcomes, strict=False):
+            if number == 0:
+                certain[key] += 1
+            elif number in lost:
+                unknown[key] += 1
+    counters = sound_counters(path)
+    if counters.keys() != set(range(rows)):
+        raise VerificationError(f"the table has {len(counters)} rows of {rows}")
+    for key, count in counters.items():
+        if not certain[key] <= count <= certain[key] + unknown[key]:
+            raise VerificationError(
+                f"the counter of key {key} is {count}, and {certain[key]} writes of it were "
+                f"acknowledged"
+            )
