@@ -9,7 +9,7 @@ from rich.console import Console
 
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import latencies
-from oxlite.bench.layout import DASH, WITHHELD, names, number
+from oxlite.bench.layout import DASH, WITHHELD, Table, against, names, number
 from oxlite.bench.report import markdown
 from oxlite.bench.report.facts import MULTIPLIED
 from oxlite.bench.report.progress import Lines, watching
@@ -28,10 +28,10 @@ FIGURES = {
 }
 
 
-def row(*words: str, wall: float = 1.0) -> Row:
+def row(*words: str, wall: float = 1.0, **axes: str) -> Row:
     samples = [Sample({**FIGURES, "wall_seconds": wall * factor}) for factor in (0.9, 1.0, 1.1)]
     milliseconds = latencies(array("Q", (n * 1_000_000 for n in range(2000))))
-    return Row(Scenario(*words), samples, {"read": milliseconds, "write": milliseconds})
+    return Row(Scenario(*words, **axes), samples, {"read": milliseconds, "write": milliseconds})
 
 
 @pytest.fixture
@@ -197,3 +197,34 @@ def test_on_a_terminal_progress_is_a_bar() -> None:
         listener.ended("warm-up", "stdlib [wal]", "1.2 s")
         listener.stopped_early(1, 2)
     assert buffer.getvalue()
+
+
+def test_a_table_may_be_of_some_rows_and_keep_groups_together() -> None:
+    rows = [
+        row("oxlite", "wal", pragmas, busy, processes=processes, disturbance=disturbance)
+        for disturbance in ("calm", "kills")
+        for busy in ("backoff", "fair")
+        for pragmas in ("tuned", "durable")
+        for processes in ("4", "25")
+    ]
+    result = Result("gate", {}, Plan(), 3, [], rows, [], "", "", "", 1.0)
+    calm = Table("t", (), {"disturbance": "calm"}, ("processes", "pragmas"))
+    [drawing] = calm.drawings(result)
+    assert [line.name for line in drawing.lines] == [
+        f"oxlite {pragmas} {busy} {processes} processes"
+        for processes in ("4", "25")
+        for pragmas in ("tuned", "durable")
+        for busy in ("backoff", "fair")
+    ]
+    assert not Table("t", (), {"disturbance": "outsiders"}).drawings(result)
+
+
+def test_a_ratio_is_to_the_same_row_with_another_policy() -> None:
+    slow = row("oxlite", "wal", "tuned", "backoff", processes="4", wall=3.0)
+    fast = row("oxlite", "wal", "tuned", "fair", processes="4")
+    other = row("oxlite", "wal", "tuned", "fair", processes="25")
+    result = Result("gate", {}, Plan(), 3, [], [slow, fast, other], [], "", "", "", 1.0)
+    metric = next(metric for metric in KvWorkload.metrics if metric.name == "wall_seconds")
+    column = against("than backoff", metric, busy="backoff")
+    texts = [column.text(result, one) for one in result.rows]
+    assert texts == ["1", f"3.00 (3.00{DASH}3.00)", DASH]

@@ -6,8 +6,11 @@ longest wait is of all, because one who waited in vain has waited.
 
 Fairness is Jain's index over the processes' rates in the same time. Where half of
 the processes are outsiders, each half has its own figures, and Jain's index is of ours.
+
+Where writers are killed, there is for each kill the time until another process commits.
 """
 
+import statistics
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -32,6 +35,25 @@ OUTSIDERS_WRITES = Metric(
 )
 OUTSIDERS_LONGEST = Metric("outsiders_longest_wait_ms", "longest wait of the outsiders", "lower")
 
+RECOVERY_MEDIAN = Metric("recovery_median_ms", "median time from a kill to a commit", "lower")
+RECOVERY_LONGEST = Metric("recovery_longest_ms", "longest time from a kill to a commit", "lower")
+KILLS = Metric("kills", "kills", "higher")
+
+METRICS = (
+    WRITES,
+    P99,
+    LONGEST,
+    JAIN,
+    FEWEST,
+    MOST,
+    OUTSIDERS_WRITES,
+    OUTSIDERS_LONGEST,
+    RECOVERY_MEDIAN,
+    RECOVERY_LONGEST,
+    KILLS,
+)
+
+LOCKED = "database is locked"
 OUTSIDERS = "outsiders: "
 """Stands before an error that befell an outsider."""
 
@@ -136,3 +158,25 @@ def _errors(found: Sequence[Outcome]) -> dict[str, int]:
         for number, text in enumerate(outcome.errors, 1):
             errors[f"{whose}{text}"] += outcome.outcomes.count(number)
     return dict(errors)
+
+
+def sample_of_kills(facts: Message, payload: bytes) -> Sample:
+    """The figures of one run in which writers were killed."""
+    every_ns = array("Q")
+    every_ns.frombytes(payload)
+    times_ns, begun = {}, 0
+    for kind, count in facts["kills"].items():
+        times_ns[kind] = every_ns[begun : begun + count]
+        begun += count
+    figures = {
+        KILLS.name: float(len(every_ns)),
+        RECOVERY_MEDIAN.name: statistics.median(every_ns) / NS_PER_MS,
+        RECOVERY_LONGEST.name: max(every_ns) / NS_PER_MS,
+    }
+    return Sample(
+        figures,
+        facts["acknowledged"] + facts["locked"],
+        {LOCKED: facts["locked"]} if facts["locked"] else {},
+        times_ns,
+        dict(facts),
+    )

@@ -19,6 +19,7 @@ class GateParameters:
         processes: how many write, each number a scenario.
         duration_seconds: how long they write.
         keys: rows of the table, from which each write picks one.
+        kills: how many writers are killed, in the scenarios where some are.
         seed: of all random streams.
         timeout_seconds: how long a write waits for the lock.
     """
@@ -26,6 +27,7 @@ class GateParameters:
     processes: Sequence[int] = (4, 25)
     duration_seconds: float = 2.0
     keys: int = 100
+    kills: int = 30
     seed: int = 1
     timeout_seconds: float = 5.0
 
@@ -38,4 +40,5 @@ class GateParameters:
             require_between("--processes", count, 2, MAXIMUM_PROCESSES)
         require_between("--duration", self.duration_seconds, SHORTEST_SECONDS, MAXIMUM_SECONDS)
         require_between("--keys", self.keys, 1, MAXIMUM_COUNT)
+        require_between("--kills", self.kills, 1, MAXIMUM_COUNT)
         require_between("--timeout", self.timeout_seconds, 0, MAXIMUM_SECONDS)

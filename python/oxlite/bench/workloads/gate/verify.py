@@ -2,7 +2,9 @@
 
 For every key: at least as many as were acknowledged, and no more than that and
 those whose outcome is not known. A write that failed with a lock was not made;
-one that failed otherwise (a full disk, say) may or may not have been.
+one that failed otherwise (a full disk, say) may or may not have been. A writer that
+was killed may have made one write more than it could acknowledge; what it wrote
+in a transaction that it never committed is not there.
 """
 
 import itertools
@@ -27,6 +29,9 @@ def sound_counters(path: Path) -> dict[int, int]:
         integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if integrity != "ok":
             raise VerificationError(f"the database is damaged: {integrity}")
+        [seen] = connection.execute(work.SEEN_BALLAST).fetchone()
+        if seen:
+            raise VerificationError(f"{seen} rows can be seen that were never committed")
         return dict(connection.execute(work.COUNTED).fetchall())
 
 
@@ -62,3 +67,22 @@ def check_table(
                 f"the counter of key {key} is {count}, and {certain[key]} writes of it were "
                 f"acknowledged"
             )
+
+
+def check_total(path: Path, acknowledged: int, unknown: int) -> None:
+    """Check the table after kills.
+
+    Args:
+        path: the database.
+        acknowledged: the writes that were, by all.
+        unknown: the kills at which one more may have been made.
+
+    Raises:
+        VerificationError: the file is damaged, or its counters are wrong.
+    """
+    total = sum(sound_counters(path).values())
+    if not acknowledged <= total <= acknowledged + unknown:
+        raise VerificationError(
+            f"the counters come to {total}, and {acknowledged} writes were acknowledged, "
+            f"{unknown} more possible"
+        )

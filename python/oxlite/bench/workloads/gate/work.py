@@ -25,6 +25,17 @@ CREATE = "CREATE TABLE counter(k INTEGER PRIMARY KEY, n INTEGER NOT NULL)"
 LOAD = "INSERT INTO counter VALUES(?, 0)"
 WRITE = "INSERT INTO counter VALUES(?, 1) ON CONFLICT(k) DO UPDATE SET n = n + 1"
 WARM = "SELECT sum(n) FROM counter"
+CREATE_BALLAST = "CREATE TABLE ballast(b BLOB)"
+BALLAST = """
+    WITH RECURSIVE number(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < ?)
+    INSERT INTO ballast SELECT zeroblob(1000) FROM number
+"""
+"""What a writer that is to be killed writes: never committed, so never to be seen."""
+
+BALLAST_ROWS = 50_000
+"""More than a page cache holds, so that some are in the log already when the kill comes."""
+
+SEEN_BALLAST = "SELECT count(*) FROM ballast"
 COUNTED = "SELECT k, n FROM counter"
 
 
@@ -46,5 +57,6 @@ def create_database(path: Path, parameters: GateParameters, journal: str) -> Non
         connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
         connection.execute("BEGIN")
         connection.execute(CREATE)
+        connection.execute(CREATE_BALLAST)
         connection.executemany(LOAD, ((key,) for key in range(parameters.keys)))
         connection.execute("COMMIT")

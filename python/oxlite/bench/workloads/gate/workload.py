@@ -2,41 +2,44 @@
 
 Processes that do nothing but write, each on its own connection, each write a
 tiny upsert and a transaction of its own. They differ in how they wait for the
-lock. See the modules beside this one for the work, its checks and its figures.
+lock, and in what else goes on: nothing; half of the processes are outsiders, which
+use the standard library's SQLite and its timeout; or writers are killed.
+See the modules beside this one for the work, its checks and its figures.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar
 
+from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.layout import (
-    Table,
-    against,
-    errors,
-    extent,
-    largest,
-    median,
-    number,
-    percentile,
-)
-from oxlite.bench.scenarios.scenario import WAITING, Scenario
+from oxlite.bench.layout import number
+from oxlite.bench.scenarios.scenario import AXES, WAITING, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.gate import figures, verify, work
-from oxlite.bench.workloads.gate.figures import FEWEST, JAIN, LONGEST, MOST, P99, WRITES
+from oxlite.bench.workloads.gate.figures import (
+    KILLS,
+    LONGEST,
+    METRICS,
+    RECOVERY_LONGEST,
+    WRITES,
+)
 from oxlite.bench.workloads.gate.parameters import GateParameters
+from oxlite.bench.workloads.gate.tables import TABLES
+from oxlite.bench.workloads.gate.victim import ANY
 
 WRITER = "oxlite.bench.workloads.gate.worker:GateTask"
+KILLER = "oxlite.bench.workloads.gate.killing:KillsTask"
 HUNG_BASE_SECONDS = 120.0
-
-GROUPED = ("processes", "pragmas")
+HUNG_SECONDS_PER_KILL = 2.0
 
 
 class GateSession:
@@ -55,7 +58,11 @@ class GateSession:
         database = directory / "gate.db"
         copy_synced(self._template(scenario.journal or "rollback"), database)
         with WorkerGroup(directory) as group:
-            sample = self._writers(group, scenario, database)
+            if scenario.disturbance == "kills":
+                sample = self._kills(group, scenario, database)
+            else:
+                sample = self._writers(group, scenario, database)
+            sample.detail["versions"] = group.workers[0].facts["versions"]
             if with_environment:
                 sample.environment = group.environment(
                     group.workers[0], scenario.driver, fsync=self._fsync_wanted
@@ -67,33 +74,63 @@ class GateSession:
     def _writers(self, group: WorkerGroup, scenario: Scenario, database: Path) -> Sample:
         parameters = self._parameters
         keys = self._keys[: int(scenario.processes or 0)]
-        for process in range(len(keys)):
-            arguments = {
-                "parameters": asdict(parameters),
-                "scenario": scenario.used(),
-                "process": process,
-                "path": str(database),
-            }
-            group.start(WRITER, arguments, scenario.build or "own")
+        outsiders = len(keys) // 2 if scenario.disturbance == "outsiders" else 0
+        # Every other one, so that neither half begins before the other.
+        outside = [process % 2 == 1 and process // 2 < outsiders for process in range(len(keys))]
+        for process, is_outside in enumerate(outside):
+            own = _outsider(scenario) if is_outside else scenario
+            group.start(
+                WRITER, self._arguments(own, database) | {"process": process}, own.build or "own"
+            )
         group.wait_ready()
-        if [one.facts["digest"] for one in group.workers] != [work.keys_digest(k) for k in keys]:
-            raise VerificationError("the workers' list of work is not the one asked for")
+        self._check_digests([one.facts["digest"] for one in group.workers])
         group.release(
             HUNG_BASE_SECONDS + parameters.duration_seconds + 2 * parameters.timeout_seconds
         )
         found = [
-            figures.unpack(facts, payload, outsider=False) for facts, payload in group.collect()
+            figures.unpack(facts, payload, outsider=is_outside)
+            for (facts, payload), is_outside in zip(group.collect(), outside, strict=True)
         ]
         verify.check_table(database, keys, found, parameters.keys)
-        sample = figures.sample(found, parameters.duration_seconds)
-        sample.detail["versions"] = group.workers[0].facts["versions"]
-        return sample
+        return figures.sample(found, parameters.duration_seconds)
+
+    def _kills(self, group: WorkerGroup, scenario: Scenario, database: Path) -> Sample:
+        kills = self._parameters.kills
+        killer = group.start(KILLER, self._arguments(scenario, database), scenario.build or "own")
+        group.wait_ready()
+        self._check_digests(killer.facts["digests"])
+        group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_KILL * kills)
+        [(facts, payload)] = group.collect()
+        verify.check_total(database, facts["acknowledged"], facts["kills"][ANY])
+        return figures.sample_of_kills(facts, payload)
+
+    def _arguments(self, scenario: Scenario, database: Path) -> Message:
+        return {
+            "parameters": asdict(self._parameters),
+            "scenario": scenario.used(),
+            "path": str(database),
+        }
+
+    def _check_digests(self, digests: Sequence[str]) -> None:
+        """Check that the workers have the work of the first so many processes.
+
+        Raises:
+            VerificationError: they do not.
+        """
+        if list(digests) != [work.keys_digest(keys) for keys in self._keys[: len(digests)]]:
+            raise VerificationError("the workers' list of work is not the one asked for")
 
     def _template(self, journal: str) -> Path:
         path = self._templates / f"{journal}.db"
         if not path.exists():
             work.create_database(path, self._parameters, journal)
         return path
+
+
+def _outsider(scenario: Scenario) -> Scenario:
+    """The scenario of an outsider: the same file and settings, by the standard library."""
+    driver = DRIVERS.get("stdlib")
+    return replace(scenario, driver=driver.name, build=driver.default_build, busy="backoff")
 
 
 class GateWorkload(Workload[GateParameters]):
@@ -108,41 +145,23 @@ class GateWorkload(Workload[GateParameters]):
         "journal": ("wal",),
         "pragmas": ("tuned", "durable"),
         "busy": WAITING,
+        "disturbance": AXES["disturbance"],
         "processes": (),
     }
     baselines: ClassVar[Sequence[Filter]] = ({"busy": "backoff"}, {"busy": "fair"})
-    selection: ClassVar[Sequence[Filter]] = ({},)
-    quick_selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite"},)
+    # The standard library stands beside it as a peer, and every disturbance is there; all of
+    # their combinations would take twice as long.
+    selection: ClassVar[Sequence[Filter]] = (
+        {"driver": "stdlib", "busy": "backoff", "disturbance": "calm"},
+        {"driver": "oxlite", "disturbance": "calm"},
+        {"driver": "oxlite", "disturbance": "outsiders", "pragmas": "tuned"},
+        {"driver": "oxlite", "disturbance": "kills", "pragmas": "tuned"},
+    )
+    quick_selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "disturbance": "calm"},)
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=900.0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
-    metrics: ClassVar = (WRITES, P99, LONGEST, JAIN, FEWEST, MOST)
-    tables: ClassVar = (
-        Table(
-            "Writes and fairness; the ratios are of writes/s",
-            (
-                median("writes/s", WRITES),
-                against("than backoff", WRITES, busy="backoff"),
-                against("than fair", WRITES, busy="fair"),
-                extent("process writes/s", FEWEST, MOST),
-                median("Jain", JAIN),
-                errors("errors"),
-            ),
-            grouped=GROUPED,
-        ),
-        Table(
-            "Wait of one write, ms; the ratios are of the longest, above 1 is shorter",
-            (
-                percentile("p50", "write", 50.0),
-                percentile("p99", "write", 99.0),
-                percentile("p99.9", "write", 99.9),
-                median("longest", LONGEST),
-                largest("longest of all", LONGEST),
-                against("than backoff", LONGEST, busy="backoff"),
-                against("than fair", LONGEST, busy="fair"),
-            ),
-            grouped=GROUPED,
-        ),
-    )
+    metrics: ClassVar = METRICS
+    tables: ClassVar = TABLES
 
     def axes_of(self, parameters: GateParameters) -> Mapping[str, Sequence[str]]:
         """See the base class."""
@@ -154,7 +173,8 @@ class GateWorkload(Workload[GateParameters]):
             work.keys_digest(work.keys(parameters, process))
             for process in range(max(parameters.processes))
         ]
-        return hashlib.sha256(repr((keys, parameters.duration_seconds)).encode()).hexdigest()
+        shape = parameters.duration_seconds, parameters.kills
+        return hashlib.sha256(repr((keys, shape)).encode()).hexdigest()
 
     @contextmanager
     def session(
@@ -165,9 +185,16 @@ class GateWorkload(Workload[GateParameters]):
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""
+        shown = sample.figures
+        if KILLS.name in shown:
+            text = (
+                f"{number(shown[KILLS.name])} kills, longest time to a commit "
+                f"{number(shown[RECOVERY_LONGEST.name])} ms"
+            )
+        else:
+            text = (
+                f"{number(shown[WRITES.name])} writes/s, "
+                f"longest wait {number(shown[LONGEST.name])} ms"
+            )
         failed = sum(sample.errors.values())
-        text = (
-            f"{number(sample.figures[WRITES.name])} writes/s, "
-            f"longest wait {number(sample.figures[LONGEST.name])} ms"
-        )
         return f"{text}, {failed:,} errors" if failed else text

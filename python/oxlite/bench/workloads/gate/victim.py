@@ -1,0 +1,86 @@
+"""A writer that may be killed: it writes until it is told to stop, or to hold the lock and wait.
+
+An order is for whoever next gets the write lock: each writer that sees it begins
+a transaction, and the first to be let in takes it. It holds the lock, so nobody
+else can take the order meanwhile. Then it writes rows that must never be seen,
+and waits to be killed. To the others the order is nothing but a transaction.
+"""
+
+import itertools
+import signal
+import time
+from collections.abc import Sequence
+
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.workloads.gate import work
+from oxlite.bench.workloads.gate.shared import (
+    ACKNOWLEDGED,
+    ANSWERED_NS,
+    FIRST_NS,
+    KILLED_NS,
+    KIND,
+    LOCKED,
+    ORDER,
+    STOPPED,
+    TAKEN,
+    TAKER,
+    Shared,
+)
+
+IDLE, WRITING, ANY = KINDS = ("idle", "writing", "any")
+"""Whom a kill meets: a process that has the lock in an open transaction and does nothing, one that
+has it in the middle of a statement that writes many rows, and any, wherever it is: waiting,
+committing, opening."""
+
+
+def write_until_stopped(
+    shared: Shared,
+    place: int,
+    connection: Connection,
+    failures: tuple[type[Exception], ...],
+    keys: Sequence[int],
+) -> None:
+    """Write, as the worker of ``gate`` does, until all should stop."""
+    words, execute, clock = shared.words, connection.execute, time.perf_counter_ns
+    acknowledged, locked = (shared.at(place, word) for word in (ACKNOWLEDGED, LOCKED))
+    answered, first = (shared.at(place, word) for word in (ANSWERED_NS, FIRST_NS))
+    seen = words[ORDER]
+    for key in itertools.cycle(keys):
+        if words[STOPPED]:
+            return
+        order = words[ORDER]
+        try:
+            if order == seen:
+                execute(work.WRITE, (key,))
+            else:
+                execute("BEGIN IMMEDIATE", ())
+                # One that has waited long may come with an order that was done with long ago.
+                if words[TAKEN] < order:
+                    _wait_to_be_killed(shared, place, order, connection)
+                execute(work.WRITE, (key,))
+                execute("COMMIT", ())
+                seen = order
+        except failures as error:
+            if "locked" not in str(error):
+                raise
+            words[locked] += 1
+            continue
+        now_ns = clock()
+        words[acknowledged] += 1
+        killed_ns = words[KILLED_NS]
+        if words[answered] != killed_ns < now_ns:
+            words[first] = now_ns
+            words[answered] = killed_ns
+
+
+def _wait_to_be_killed(shared: Shared, place: int, order: int, connection: Connection) -> None:
+    """Take the order, with the write lock, and never return."""
+    words = shared.words
+    execute = connection.execute
+    execute(work.BALLAST, (1,))
+    words[TAKER] = place
+    words[TAKEN] = order
+    if KINDS[words[KIND]] == WRITING:
+        execute(work.BALLAST, (work.BALLAST_ROWS,))
+    while True:
+        signal.pause()
