@@ -16,7 +16,7 @@ from oxlite.bench.harness.model import Result, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.statistics import supported
 from oxlite.bench.lab import TRUSTED_REPEATS, Request, UnwrittenError, perform
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.scenarios.scenario import POLICIES, Scenario
 from oxlite.bench.workloads.kv import figures, verify, work, workload
 from oxlite.bench.workloads.kv.figures import Outcome
 from oxlite.bench.workloads.kv.work import KvParameters
@@ -264,7 +264,7 @@ def test_nothing_is_measured_when_nothing_asked_for_can_run(
     assert not listener.heard
 
 
-LACKING = {"stdlib": ("fair", "gate"), "oxlite": tuple(set(AXES["busy"]) - BUSY.keys())}
+LACKING = {"stdlib": ("fair", "gate"), "oxlite": tuple(set(POLICIES) - BUSY.keys())}
 IMPOSSIBLE = {
     f"{driver} {journal} {pragmas} {busy}"
     for driver, policies in LACKING.items()
@@ -272,7 +272,7 @@ IMPOSSIBLE = {
     for pragmas in ("stock", "tuned")
     for busy in policies
 }
-CELLS = 2 * 2 * 2 * len(AXES["busy"])
+CELLS = 2 * 2 * 2 * len(POLICIES)
 
 
 class Nothing:

@@ -12,7 +12,7 @@ from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.drivers.stdlib import StandardLibrary
 from oxlite.bench.scenarios import builds, cells, pragmas
 from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import AXES, Scenario, parse_filter
+from oxlite.bench.scenarios.scenario import AXES, POLICIES, Scenario, parse_filter
 from oxlite.bench.workloads.kv.workload import STOCK, KvWorkload
 
 AXES_OF_KV = KvWorkload.axes
@@ -51,7 +51,7 @@ def test_a_bad_filter_is_refused(text: str, message: str) -> None:
 
 def test_an_open_axis_ranges_and_the_build_does_not() -> None:
     found = cells.expand(AXES_OF_KV, {"driver": "oxlite", "journal": "wal"})
-    assert len(found) == 2 * len(AXES["busy"])
+    assert len(found) == 2 * len(POLICIES)
     assert {scenario.build for scenario in found} == {"tuned"}
     assert all(scenario.journal == "wal" for scenario in found)
 
@@ -79,7 +79,7 @@ def test_an_unknown_driver_is_refused() -> None:
 
 def test_all_cells_are_there_once_with_reasons_where_impossible() -> None:
     found = cells.cells(AXES_OF_KV, [{}, {"journal": "wal"}], [STOCK])
-    cell_count = 2 * 2 * 2 * len(AXES["busy"])
+    cell_count = 2 * 2 * 2 * len(POLICIES)
     assert len(found) == cell_count
     assert len({cell.scenario.label for cell in found}) == cell_count
     assert found[0].scenario.label == "stdlib rollback stock backoff"

@@ -256,6 +256,71 @@ def gate(
     )
 
 
+@bench.command()
+def busy(
+    scenario: Scenarios = None,
+    every: Every = False,
+    quick: Quick = False,
+    processes: Annotated[
+        list[int] | None, typer.Option(help="Children (default 4 and 8, quick 8). Repeatable.")
+    ] = None,
+    threads: Annotated[
+        list[int] | None,
+        typer.Option(help="Threads of each child (default 2 and 4, quick 4). Repeatable."),
+    ] = None,
+    long: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Long transactions of the parent (default 0, 1 and 2, quick 0 and 1). Repeatable."
+        ),
+    ] = None,
+    hold: Annotated[
+        float | None, typer.Option(help="Seconds that each of those takes (default 1).")
+    ] = None,
+    transactions: Annotated[
+        int | None, typer.Option(help="Transactions of each thread of a child (default 1).")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for the lock (default 5).")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="Measured rounds (default 5, quick 3).")
+    ] = None,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which no further round begins (default 900, quick 60)."),
+    ] = None,
+    directory: Directory = None,
+    keep: Keep = False,
+    json: JsonFile = None,
+    markdown: MarkdownFile = None,
+) -> None:
+    """Short transactions behind a long one: how each way of waiting treats the slowest."""
+    parameters = {
+        "processes": processes,
+        "threads": threads,
+        "long": long,
+        "hold_seconds": hold,
+        "transactions": transactions,
+        "timeout_seconds": timeout,
+    }
+    _run(
+        Request(
+            "busy",
+            _given(parameters),
+            scenario or (),
+            every,
+            quick,
+            repeats,
+            time_budget,
+            directory,
+            keep,
+            json,
+            markdown,
+        )
+    )
+
+
 def _given(options: Mapping[str, object | None]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
 
 class Apsw(Driver):
@@ -18,6 +18,7 @@ class Apsw(Driver):
     refused_busy: ClassVar[Mapping[str, str]] = {
         "fair": "apsw's busy handler is a Python callable; the one measured here is native",
         "gate": "the gate is Oxlite's; apsw has no queue for locks",
+        **dict.fromkeys(HANDLERS, "the lab's handlers are measured on oxlite alone"),
     }
 
     def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:

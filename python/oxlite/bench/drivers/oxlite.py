@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
+from oxlite.bench.drivers import handlers
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.scenarios.scenario import HANDLERS, POLICIES, Scenario
 
 Busy = Literal["none", "backoff", "fair"]
 BUSY: Mapping[str, Busy] = {policy: policy for policy in get_args(Busy)}
@@ -28,7 +29,7 @@ class Oxlite(Driver):
     builds = ("tuned", "stock", "seed")
     refused_busy: ClassVar[Mapping[str, str]] = {
         policy: f"this version of oxlite has no {policy} yet"
-        for policy in AXES["busy"]
+        for policy in POLICIES
         if policy not in BUSY
     }
 
@@ -42,6 +43,13 @@ class Oxlite(Driver):
         """See the base class."""
         from oxlite import sqlite3
 
+        if scenario.busy in HANDLERS:
+            return sqlite3.connect(
+                path,
+                isolation_level=None,
+                busy_handler=handlers.handler(scenario.busy, timeout_seconds),
+                profile="stock",
+            )
         return sqlite3.connect(
             path,
             timeout=timeout_seconds,

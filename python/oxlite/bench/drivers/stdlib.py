@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
 
 class StandardLibrary(Driver):
@@ -16,7 +16,10 @@ class StandardLibrary(Driver):
     module = "_sqlite3"
     install = "a Python built with SQLite"
     refused_busy: ClassVar[Mapping[str, str]] = {
-        "fair": "the standard library lets nobody set a busy handler, only SQLite's own timeout",
+        **dict.fromkeys(
+            ("fair", *HANDLERS),
+            "the standard library lets nobody set a busy handler, only SQLite's own timeout",
+        ),
         "gate": "the gate is Oxlite's; the standard library has no queue for locks",
     }
 

@@ -18,7 +18,8 @@ The axes:
 ``busy``
     how a lock is waited for: ``none`` (not at all), ``backoff`` (SQLite's own
     table of growing sleeps), ``fair`` (a constant millisecond, native),
-    ``gate`` (Oxlite's queue).
+    ``gate`` (Oxlite's queue); and two that are handlers of the lab, in Python:
+    ``jitter`` and ``reversed``, see :mod:`oxlite.bench.drivers.handlers`.
 ``build``
     the flags SQLite was compiled with: ``own`` (whatever the driver brings),
     or, for Oxlite, ``tuned`` (the project's), ``stock`` (the crate's), ``seed``
@@ -33,7 +34,11 @@ The axes:
     what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
     use the standard library's SQLite), ``kills`` (writers are killed).
 ``processes``
-    how many processes, as many as the user named.
+    how many processes, as the user named.
+``threads``
+    how many threads in each of them, likewise.
+``long``
+    how many long transactions are run beside them, likewise.
 ``interpreter``
     the Python that workers run on, as the user named it: see
     :mod:`oxlite.bench.scenarios.interpreters`.
@@ -44,10 +49,19 @@ from dataclasses import dataclass, fields
 
 from oxlite.bench.errors import UsageError, unknown
 
+POLICIES = ("none", "backoff", "fair", "gate")
+"""The values of the ``busy`` axis that are policies of a driver."""
+
+WAITING = tuple(policy for policy in POLICIES if policy != "none")
+"""Those that wait."""
+
+HANDLERS = ("jitter", "reversed")
+"""The values of the ``busy`` axis that are handlers of the lab."""
+
 AXES: Mapping[str, tuple[str, ...]] = {
     "journal": ("rollback", "wal"),
     "pragmas": ("stock", "tuned", "durable"),
-    "busy": ("none", "backoff", "fair", "gate"),
+    "busy": (*POLICIES, *HANDLERS),
     "build": ("own", "tuned", "stock", "seed"),
     "transaction": ("deferred", "immediate"),
     "gil": ("held", "released"),
@@ -56,14 +70,11 @@ AXES: Mapping[str, tuple[str, ...]] = {
 }
 """The values of every axis that is not open."""
 
-COUNTS = ("processes",)
+COUNTS = ("processes", "threads", "long")
 """The axes whose values are numbers, chosen for a run; a label says of what."""
 
 OPEN_AXES = ("driver", *COUNTS, "interpreter")
 """The axes whose values are known elsewhere: the registered drivers, what the run names."""
-
-WAITING = tuple(policy for policy in AXES["busy"] if policy != "none")
-"""The busy policies that wait."""
 
 UNNAMED_BUILDS = ("own", "tuned")
 
@@ -82,6 +93,8 @@ class Scenario:
     pools: str | None = None
     disturbance: str | None = None
     processes: str | None = None
+    threads: str | None = None
+    long: str | None = None
     interpreter: str | None = None
 
     def __post_init__(self) -> None:

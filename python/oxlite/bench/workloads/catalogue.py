@@ -4,6 +4,7 @@ from typing import Any
 
 from oxlite.bench.registry import Registry
 from oxlite.bench.workloads.base import Workload
+from oxlite.bench.workloads.busy.workload import BusyWorkload
 from oxlite.bench.workloads.driver.workload import DriverWorkload
 from oxlite.bench.workloads.gate.workload import GateWorkload
 from oxlite.bench.workloads.gil.workload import GilWorkload
@@ -14,3 +15,4 @@ WORKLOADS.add(KvWorkload())
 WORKLOADS.add(DriverWorkload())
 WORKLOADS.add(GilWorkload())
 WORKLOADS.add(GateWorkload())
+WORKLOADS.add(BusyWorkload())

@@ -29,7 +29,7 @@ from oxlite.bench.layout import (
     number,
     percentile,
 )
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.scenarios.scenario import POLICIES, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.kv import figures, verify, work
 from oxlite.bench.workloads.kv.work import KvParameters
@@ -138,7 +138,7 @@ class KvWorkload(Workload[KvParameters]):
         "driver": ("stdlib", "oxlite"),
         "journal": ("rollback", "wal"),
         "pragmas": ("stock", "tuned"),
-        "busy": AXES["busy"],
+        "busy": POLICIES,
     }
     baselines: ClassVar[Sequence[Filter]] = (STOCK,)
     # All but the tuned pragmas with a rollback journal: seven repeats of everything take about
