@@ -7,15 +7,15 @@ through SQL, as on every other driver.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from oxlite.bench.drivers import handlers
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
-from oxlite.bench.scenarios.scenario import HANDLERS, POLICIES, Scenario
+from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
-Busy = Literal["none", "backoff", "fair"]
+Busy = Literal["none", "backoff", "fair", "gate"]
 BUSY: Mapping[str, Busy] = {policy: policy for policy in get_args(Busy)}
-"""The busy policies that this version has, by their names on the axis."""
+"""The busy policies, by their names on the axis."""
 
 
 class Oxlite(Driver):
@@ -27,11 +27,6 @@ class Oxlite(Driver):
     install = "pip install oxlite"
     default_build = "tuned"
     builds = ("tuned", "stock", "seed")
-    refused_busy: ClassVar[Mapping[str, str]] = {
-        policy: f"this version of oxlite has no {policy} yet"
-        for policy in POLICIES
-        if policy not in BUSY
-    }
 
     def refusal(self, scenario: Scenario) -> str | None:
         """See the base class."""
