@@ -107,7 +107,8 @@ def test_figures_are_of_children() -> None:
 def test_the_published_figures_stand_beside(tmp_path: Path, bench: Callable[..., Any]) -> None:
     file = tmp_path / "r.json"
     ended = bench(
-        "busy", "--processes", "8", "--threads", "4", "--long", "0", "--hold", "1", "--repeats", "1",
+        "busy", "--processes", "8", "--threads", "4", "--long", "0", "--hold", "1",
+        "--repeats", "1",
         "--scenario", "driver=oxlite,busy=fair", "--directory", tmp_path, "--json", file,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

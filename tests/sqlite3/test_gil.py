@@ -4,6 +4,8 @@ Each test would end in a deadlock, hence in a time limit, if it did not: the thr
 one waits for needs the GIL to go on.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -297,3 +299,32 @@ def test_the_interpreter_ends_while_a_daemon_thread_is_in_sqlite(
     child: Callable[..., str], path: Path, what: str
 ) -> None:
     assert child(_EXIT, what, path) == "end\n"
+
+
+def test_a_subinterpreter_is_refused_and_the_main_one_goes_on() -> None:
+    code = """
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+else:
+    import _xxsubinterpreters as interpreters
+from oxlite import sqlite3
+
+script = '''
+try:
+    import oxlite
+except ImportError as error:
+    text = str(error)
+    assert "main interpreter" in text or "does not support loading in subinterpreters" in text, text
+else:
+    raise AssertionError("it was imported")
+'''
+for _ in range(2):
+    failure = interpreters.run_string(interpreters.create(), script)
+    assert failure is None, failure
+assert sqlite3.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -266,6 +266,20 @@ pub(crate) fn refuse_without_gil(py: Python<'_>) -> PyResult<()> {
     ))
 }
 
+/// Refuses any interpreter but the main one: its classes and what users have registered are kept once in
+/// a process, and the turns of threads are those at one GIL.
+pub(crate) fn refuse_subinterpreters() -> PyResult<()> {
+    // SAFETY: the GIL is held, so there is a current interpreter, and there is always a main one.
+    let is_main = unsafe { ffi::PyInterpreterState_Get() == ffi::PyInterpreterState_Main() };
+    if is_main {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "Oxlite works in the main interpreter of a process only, not in subinterpreters: use threads, \
+         or processes",
+    ))
+}
+
 /// Notes which thread runs signal handlers.
 pub(crate) fn note_main_thread(py: Python<'_>) -> PyResult<()> {
     let main_thread = py.import("threading")?.call_method0("main_thread")?;

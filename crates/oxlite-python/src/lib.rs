@@ -84,6 +84,7 @@ mod native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        crate::gil::refuse_subinterpreters()?;
         module.add("ABSENT", crate::changeset::absent(py)?)?;
         module.add("adapters", crate::adaptation::adapters(py))?;
         module.add("converters", crate::adaptation::converters(py))?;
