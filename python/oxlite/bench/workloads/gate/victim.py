@@ -4,10 +4,13 @@ An order is for whoever next gets the write lock: each writer that sees it begin
 a transaction, and the first to be let in takes it. It holds the lock, so nobody
 else can take the order meanwhile. Then it writes rows that must never be seen,
 and waits to be killed. To the others the order is nothing but a transaction.
+
+Invariant: a writer ends when the process that forked it has gone: on Linux the
+kernel sees to that, elsewhere it looks itself.
 """
 
 import itertools
-import signal
+import os
 import time
 from collections.abc import Sequence
 
@@ -33,6 +36,10 @@ has it in the middle of a statement that writes many rows, and any, wherever it 
 committing, opening."""
 
 
+LOOK_SECONDS = 0.1
+"""Between two looks at whether there is still somebody to be killed by."""
+
+
 def write_until_stopped(
     shared: Shared,
     place: int,
@@ -41,12 +48,13 @@ def write_until_stopped(
     keys: Sequence[int],
 ) -> None:
     """Write, as the worker of ``gate`` does, until all should stop."""
+    parent, parent_now = os.getppid(), os.getppid
     words, execute, clock = shared.words, connection.execute, time.perf_counter_ns
     acknowledged, locked = (shared.at(place, word) for word in (ACKNOWLEDGED, LOCKED))
     answered, first = (shared.at(place, word) for word in (ANSWERED_NS, FIRST_NS))
     seen = words[ORDER]
     for key in itertools.cycle(keys):
-        if words[STOPPED]:
+        if words[STOPPED] or parent_now() != parent:
             return
         order = words[ORDER]
         try:
@@ -56,7 +64,10 @@ def write_until_stopped(
                 execute("BEGIN IMMEDIATE", ())
                 # One that has waited long may come with an order that was done with long ago.
                 if words[TAKEN] < order:
-                    _wait_to_be_killed(shared, place, order, connection)
+                    _take(shared, place, order, connection)
+                    while parent_now() == parent:
+                        time.sleep(LOOK_SECONDS)
+                    return
                 execute(work.WRITE, (key,))
                 execute("COMMIT", ())
                 seen = order
@@ -73,8 +84,8 @@ def write_until_stopped(
             words[answered] = killed_ns
 
 
-def _wait_to_be_killed(shared: Shared, place: int, order: int, connection: Connection) -> None:
-    """Take the order, with the write lock, and never return."""
+def _take(shared: Shared, place: int, order: int, connection: Connection) -> None:
+    """Take the order, with the write lock, and write what must never be seen."""
     words = shared.words
     execute = connection.execute
     execute(work.BALLAST, (1,))
@@ -82,5 +93,3 @@ def _wait_to_be_killed(shared: Shared, place: int, order: int, connection: Conne
     words[TAKEN] = order
     if KINDS[words[KIND]] == WRITING:
         execute(work.BALLAST, (work.BALLAST_ROWS,))
-    while True:
-        signal.pause()

@@ -159,7 +159,7 @@ class GateWorkload(Workload[GateParameters]):
     )
     quick_selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "disturbance": "calm"},)
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=900.0)
-    quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
+    quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=90.0, warm_ups=0)
     metrics: ClassVar = METRICS
     tables: ClassVar = TABLES
 
