@@ -108,8 +108,8 @@ def test_the_published_figures_stand_beside(tmp_path: Path, bench: Callable[...,
     file = tmp_path / "r.json"
     ended = bench(
         "busy", "--processes", "8", "--threads", "4", "--long", "0", "--hold", "1",
-        "--repeats", "1",
-        "--scenario", "driver=oxlite,busy=fair", "--directory", tmp_path, "--json", file,
+        "--repeats", "1", "--scenario", "driver=oxlite,busy=fair",
+        "--directory", tmp_path, "--json", file,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "27.0" in ended.stdout

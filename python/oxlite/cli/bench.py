@@ -223,7 +223,7 @@ def gate(
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds after which no further round begins (default 900, quick 60)."),
+        typer.Option(help="Seconds after which no further round begins (default 900, quick 90)."),
     ] = None,
     directory: Directory = None,
     keep: Keep = False,
@@ -288,7 +288,7 @@ def busy(
     ] = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds after which no further round begins (default 900, quick 60)."),
+        typer.Option(help="Seconds after which no further round begins (default 900, quick 90)."),
     ] = None,
     directory: Directory = None,
     keep: Keep = False,
