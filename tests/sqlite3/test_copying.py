@@ -171,3 +171,22 @@ def test_a_page_of_zeros_is_content(tmp_path: Path) -> None:
     assert bytes(4096) in [content[at : at + 4096] for at in range(0, len(content), 4096)]
     assert connection.serialize() == content
     connection.close()
+
+
+@pytest.mark.parametrize("which", ["source", "target"])
+def test_a_database_in_a_backup_is_not_replaced(source: sqlite3.Connection, which: str) -> None:
+    """SQLite lets the target be, and the backup goes on writing to what has been freed."""
+    content = source.serialize()
+    target = sqlite3.connect(":memory:")
+    connection = source if which == "source" else target
+    refused = []
+
+    def replace(*_: object) -> None:
+        with pytest.raises(sqlite3.OperationalError, match="backup is in progress") as raised:
+            connection.deserialize(content)
+        refused.append(raised.value.sqlite_errorcode)
+
+    source.backup(target, pages=20, progress=replace, sleep=0)
+    assert set(refused) == {sqlite3.SQLITE_BUSY}
+    assert count(target) == ROWS
+    target.close()

@@ -591,6 +591,11 @@ impl<'c> Locked<'c> {
             .set(backups.saturating_add_signed(change));
     }
 
+    /// Whether it is the source or the target of a backup that is not finished.
+    pub(crate) fn is_in_backup(&self) -> bool {
+        self.state.backups.get() > 0
+    }
+
     /// Postpones interruptions until the result is dropped. The progress handler, if there is one,
     /// stops statements meanwhile.
     pub(crate) fn postpone_interruptions(&self) -> Postponement<'c> {
@@ -627,7 +632,7 @@ impl<'c> Locked<'c> {
     /// Fails, and changes nothing, when an outer guard of this thread is alive.
     pub fn close(self) -> Result<()> {
         self.require_outermost("closing")?;
-        if self.state.backups.get() > 0 {
+        if self.is_in_backup() {
             return Err(Error::new(
                 ffi::SQLITE_BUSY,
                 "unable to close due to unfinalized statements or unfinished backups",

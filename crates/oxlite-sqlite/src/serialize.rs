@@ -176,12 +176,15 @@ impl Locked<'_> {
     /// Replaces the database `schema` by an in-memory database with this content.
     ///
     /// Refused while a statement of ours is in the middle of its rows. SQLite refuses what reads the
-    /// database, but not EXPLAIN, which would go on with a schema that has been freed.
+    /// database, but not EXPLAIN, which would go on with a schema that has been freed. Refused also in
+    /// the middle of a backup: SQLite refuses the source, and not the target, which the backup would go
+    /// on writing to when it has been freed.
     pub fn deserialize(&self, schema: &CStr, content: &[u8]) -> Result<()> {
-        if self.is_in_use() {
+        if self.is_in_use() || self.is_in_backup() {
             return Err(Error::new(
                 ffi::SQLITE_BUSY,
-                "a database cannot be replaced while a statement has rows to give or a blob is open",
+                "a database cannot be replaced while a statement has rows to give, a blob is open or \
+                 a backup is in progress",
             ));
         }
         // SAFETY: any size is allowed; NULL when memory runs out, or for no bytes.
