@@ -21,7 +21,9 @@ def build() -> None:
     manifest = Path(__file__).with_name("interposer") / "Cargo.toml"
     command = ["cargo", "build", "--quiet", "--release", "--locked"]
     command += ["--manifest-path", str(manifest), "--target-dir", str(_TARGET)]
-    subprocess.run(command, check=True, cwd=ROOT)
+    # What is preloaded into Python, a sanitizer, is not for the compiler.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    subprocess.run(command, check=True, cwd=ROOT, env=environment)
 
 
 class Injector:
