@@ -579,6 +579,22 @@ def two_connections_in_the_log(stage: Stage) -> Steps:
     yield writer.execute(COUNT).fetchall()
 
 
+def writers_in_line(stage: Stage) -> Steps:
+    holder = stage.connect_profile("main.db")
+    waiting = stage.connect_profile("main.db", timeout=0)
+    holder.execute("BEGIN IMMEDIATE")
+    holder.execute("DELETE FROM tag")
+    yield refused(sqlite3.OperationalError, "locked", lambda: waiting.execute("DELETE FROM item"))
+    holder.commit()
+    yield holder.in_transaction
+    waiting.execute("UPDATE item SET name = 'w'")
+    waiting.commit()
+    yield holder.execute(COUNT).fetchall()
+    holder.execute("INSERT INTO item(name) VALUES ('x')")
+    holder.commit()
+    yield waiting.execute(COUNT).fetchall()
+
+
 def a_hot_journal_is_there(stage: Stage) -> None:
     """A database in the middle of a transaction whose process has died."""
     some_items(stage, "before.db")
@@ -704,6 +720,7 @@ CHAPTERS = {
         Chapter(virtual_tables, some_items),
         Chapter(two_connections, some_items),
         Chapter(two_connections_in_the_log, some_items_wal),
+        Chapter(writers_in_line, some_items_wal),
         Chapter(recovery, a_hot_journal_is_there),
         Chapter(recovery_of_a_log, a_log_is_left),
         Chapter(a_mapped_database, some_items),
