@@ -50,6 +50,8 @@ mod linux {
         file: std::mem::ManuallyDrop<File>,
         /// That of the process that opened it.
         generation: u32,
+        /// Whether it has no other name, and so is no other program's file.
+        is_writable: bool,
     }
 
     impl LockFile {
@@ -83,9 +85,10 @@ mod linux {
                 }
                 outcome => outcome,
             }?;
-            let file = Self {
+            let mut file = Self {
                 file: std::mem::ManuallyDrop::new(file),
                 generation: fork::generation(),
+                is_writable: false,
             };
             let status = file.file.metadata()?;
             // SAFETY: may always be called.
@@ -96,6 +99,7 @@ mod linux {
                     "it is no regular file of the database's owner",
                 ));
             }
+            file.is_writable = status.nlink() <= 1;
             Ok(file)
         }
 
@@ -155,9 +159,12 @@ mod linux {
             }
         }
 
-        /// Replaces the note.
+        /// Replaces the note. Refused where the file has several names (hard links).
         pub fn write_note(&self, note: &[u8]) -> io::Result<()> {
             self.check_process()?;
+            if !self.is_writable {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
             self.file.write_all_at(note, 0)
         }
 
