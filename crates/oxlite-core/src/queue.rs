@@ -53,7 +53,9 @@ pub(crate) struct Writer {
 
 /// Where it stands. Used by one thread at a time, that which has the connection's lock.
 struct Wait {
-    /// Since when it wants the lock.
+    /// Since when it wants the write lock; not once it has had it.
+    entered: Option<Instant>,
+    /// Since when it waits for a lock that somebody has.
     began: Instant,
     /// The right to try, while it does and for as long as it has the lock.
     pass: Option<Pass>,
@@ -72,6 +74,7 @@ impl Writer {
             deadline: Arc::clone(deadline),
             timeout,
             wait: Mutex::new(Wait {
+                entered: None,
                 began: Instant::now(),
                 pass: None,
             }),
@@ -83,21 +86,27 @@ impl Writer {
     }
 
     fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {
-        Patience::new(&self.deadline, began + self.timeout, wait)
+        Patience::new(&self.deadline, began, self.timeout, wait)
     }
 
     /// Asked when somebody has the lock: waits, and tells whether to try it again.
     fn try_again(&self, wait: &BusyWait<'_>) -> bool {
         let mut state = self.wait.lock();
-        if wait.calls == 0 && state.pass.is_none() {
-            // Not for the write lock: a reader in rollback mode, or a recovery.
-            state.began = Instant::now();
+        let has_write_lock = wait.has_write_lock();
+        if wait.calls == 0 {
+            // What was spent in line counts only towards the write lock itself.
+            let entered = state.entered.filter(|_| !has_write_lock);
+            state.began = entered.unwrap_or_else(Instant::now);
         }
-        let patience = self.patience(state.began, wait);
+        let began = state.began;
+        let patience = self.patience(began, wait);
         if patience.is_over() {
             return false;
         }
         match &mut state.pass {
+            // For readers, in rollback mode, or for another database. Whoever is in line waits for us.
+            _ if has_write_lock && began.elapsed() < SHORT_WAIT => patience.sleep(NAP, || false),
+            _ if has_write_lock => patience.sleep(LONG_NAP, || false),
             Some(pass) if !pass.is_head() => pass.stand_in_line(&patience),
             Some(pass) if pass.waited_at_the_head() < SHORT_WAIT => patience.sleep(NAP, || false),
             _ => patience.sleep(LONG_NAP, || false),
@@ -114,12 +123,15 @@ impl WriteQueue for InFront {
         let writer = &self.0;
         let began = Instant::now();
         let patience = writer.patience(began, wait);
-        let Some(pass) = writer.lane.enter(&writer.deadline, &patience) else {
-            return Err(oxlite_sqlite::Error::from_code(codes::SQLITE_BUSY));
-        };
+        // Without a pass, since the time is up, it tries the lock once, as every connection does.
+        let pass = writer.lane.enter(&writer.deadline, &patience);
+        if patience.is_cancelled() {
+            return Err(oxlite_sqlite::Error::from_code(codes::SQLITE_INTERRUPT));
+        }
         *writer.wait.lock() = Wait {
+            entered: Some(began),
             began,
-            pass: Some(pass),
+            pass,
         };
         Ok(())
     }
@@ -136,13 +148,16 @@ impl WriteQueue for InFront {
     }
 
     fn hold(&self, sql: &CStr) {
-        if let Some(pass) = &mut self.0.wait.lock().pass {
+        let mut wait = self.0.wait.lock();
+        wait.entered = None;
+        if let Some(pass) = &mut wait.pass {
             pass.hold(sql);
         }
     }
 
     fn leave(&self) {
-        let pass = self.0.wait.lock().pass.take();
-        drop(pass);
+        let mut wait = self.0.wait.lock();
+        wait.entered = None;
+        wait.pass = None;
     }
 }

@@ -15,12 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use libsqlite3_sys as ffi;
 
-use crate::connection::Locked;
+use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
 use crate::write_queue;
@@ -64,6 +64,8 @@ pub(crate) struct Callbacks {
     pub(crate) is_running: Cell<bool>,
     /// Whether statements are to be stopped without SQLite's own interruption: see `connection.rs`.
     pub(crate) is_interruption_postponed: Arc<AtomicBool>,
+    /// How often it has been interrupted.
+    pub(crate) interruptions: Arc<AtomicU64>,
     /// Whether nothing may be stopped now: see [`Locked::unstoppable`].
     is_unstoppable: Cell<bool>,
 }
@@ -109,6 +111,9 @@ pub struct BusyWait<'a> {
     /// How often the handler has been asked before, for this lock.
     pub calls: u32,
     callbacks: &'a Callbacks,
+    /// How many interruptions there had been when it began, if SQLite had not begun the statement:
+    /// that forgets earlier ones.
+    earlier_interruptions: Option<u64>,
 }
 
 impl<'a> BusyWait<'a> {
@@ -117,7 +122,13 @@ impl<'a> BusyWait<'a> {
         Self {
             calls: 0,
             callbacks,
+            earlier_interruptions: Some(callbacks.interruptions.load(Ordering::SeqCst)),
         }
+    }
+
+    /// Whether the connection has the write lock of its main database, and so waits for something else.
+    pub fn has_write_lock(&self) -> bool {
+        self.callbacks.main_transaction_state() == TransactionState::Write
     }
 
     /// Whether the statement that waits has been interrupted
@@ -126,6 +137,9 @@ impl<'a> BusyWait<'a> {
         let database = self.callbacks.database;
         if self.callbacks.is_interruption_postponed() {
             return true;
+        }
+        if let Some(earlier) = self.earlier_interruptions {
+            return self.callbacks.interruptions.load(Ordering::SeqCst) != earlier;
         }
         // SAFETY: the connection is calling, so it is open, and locked by this thread.
         database
@@ -360,6 +374,7 @@ unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     let wait = BusyWait {
         calls: calls.unsigned_abs(),
         callbacks,
+        earlier_interruptions: None,
     };
     c_int::from(call(callbacks, &callbacks.busy, false, |busy| busy(&wait)))
 }
@@ -469,6 +484,8 @@ unsafe extern "C" fn call_wal(
     let schema = schema
         .and_then(|schema| schema.to_str().ok())
         .unwrap_or_default();
+    // The transaction has ended: nobody is to wait for what the hook does.
+    callbacks.after_writing(|| None);
     // Not by `call`: this hook may run a checkpoint on its connection.
     let hook = callbacks.wal.borrow().clone();
     match hook {

@@ -24,7 +24,7 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libsqlite3_sys as ffi;
 use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
@@ -141,6 +141,8 @@ struct Interruptible {
     /// Shared with `Callbacks`: whether an interruption waits for the application to end, and makes it
     /// end soon.
     is_postponed: Arc<AtomicBool>,
+    /// Shared with `Callbacks`: how many interruptions there have been.
+    interruptions: Arc<AtomicU64>,
 }
 
 // SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open.
@@ -343,6 +345,7 @@ impl Connection {
             database,
             applications: 0,
             is_postponed: Arc::clone(&callbacks.is_interruption_postponed),
+            interruptions: Arc::clone(&callbacks.interruptions),
         };
         Ok(Self {
             handle: Arc::new(Handle {
@@ -469,6 +472,7 @@ impl InterruptHandle {
             target.is_postponed.store(true, Ordering::Relaxed);
             return true;
         }
+        target.interruptions.fetch_add(1, Ordering::SeqCst);
         // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
         unsafe { ffi::sqlite3_interrupt(target.database) };
         true

@@ -294,9 +294,10 @@ impl Statement {
         if !self.takes_write_lock {
             return self.step_now(locked);
         }
-        if !self.has_row {
-            locked.callbacks().before_writing()?;
-        }
+        let _entering = match self.has_row {
+            true => None,
+            false => locked.callbacks().before_writing()?,
+        };
         let outcome = self.step_now(locked);
         if outcome != Ok(Step::Row) {
             // SAFETY: live statement under its lock; the text lives as long as it does.

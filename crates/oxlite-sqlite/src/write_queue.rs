@@ -8,6 +8,10 @@
 //!   has ended: after the statement that ended it, or at the latest when the connection's guard goes.
 //! - It is not asked by a connection that has a transaction open in which it has read: that must not
 //!   wait, since what it has read would be stale by then.
+//! - Nor by a statement inside another one of this thread that has asked (in a function, a tracer, a
+//!   signal handler): it would wait for itself.
+//! - A statement that turns out to write to another database is let go in its midst.
+//! - In a forked child nothing inherited is asked or told.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
@@ -17,6 +21,7 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::{BusyWait, Callbacks};
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
+use crate::fork;
 
 /// The queue in front of the write lock of a connection's main database.
 pub trait WriteQueue: Send {
@@ -37,35 +42,80 @@ pub trait WriteQueue: Send {
 }
 
 /// A connection's queue, and whether it has let the connection in.
-#[derive(Default)]
 pub(crate) struct Place {
     queue: OnceCell<Box<dyn WriteQueue>>,
     has_entered: Cell<bool>,
+    /// That of the process that opened the connection.
+    generation: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            queue: OnceCell::new(),
+            has_entered: Cell::new(false),
+            generation: fork::generation(),
+        }
+    }
+}
+
+thread_local! {
+    /// How many statements of this thread have asked a queue and not ended, one inside the other.
+    static ENTERING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A statement that has asked its queue, until its step is done.
+pub(crate) struct Entering(());
+
+impl Entering {
+    fn begin() -> Self {
+        ENTERING.set(ENTERING.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for Entering {
+    fn drop(&mut self) {
+        ENTERING.set(ENTERING.get() - 1);
+    }
 }
 
 impl Callbacks {
     /// Before a statement that may write begins.
     #[inline]
-    pub(crate) fn before_writing(&self) -> Result<()> {
+    pub(crate) fn before_writing(&self) -> Result<Option<Entering>> {
         match self.write_queue.queue.get() {
             Some(queue) if !self.write_queue.has_entered.get() => self.enter(queue.as_ref()),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
-    fn enter(&self, queue: &dyn WriteQueue) -> Result<()> {
-        if self.main_transaction_state() == TransactionState::None {
-            queue.enter(&BusyWait::before_the_first_try(self))?;
-            self.write_queue.has_entered.set(true);
+    fn enter(&self, queue: &dyn WriteQueue) -> Result<Option<Entering>> {
+        if self.main_transaction_state() != TransactionState::None
+            || ENTERING.get() > 0
+            || self.is_queue_inherited()
+        {
+            return Ok(None);
         }
-        Ok(())
+        let entering = Entering::begin();
+        // What runs while it waits, a signal handler, must not use the connection, as in a callback.
+        let was_running = self.is_running.replace(true);
+        let outcome = queue.enter(&BusyWait::before_the_first_try(self));
+        self.is_running.set(was_running);
+        outcome?;
+        self.write_queue.has_entered.set(true);
+        Ok(Some(entering))
+    }
+
+    fn is_queue_inherited(&self) -> bool {
+        self.write_queue.generation != fork::generation()
     }
 
     /// After a statement that may have written. `sql` is asked for the text of it while the lock is
     /// still held.
     #[inline]
     pub(crate) fn after_writing<'s>(&self, sql: impl FnOnce() -> Option<&'s CStr>) {
-        if !self.write_queue.has_entered.get() {
+        if !self.write_queue.has_entered.get() || self.is_queue_inherited() {
             return;
         }
         let Some(queue) = self.write_queue.queue.get() else {
@@ -83,10 +133,17 @@ impl Callbacks {
 
     /// In the middle of a statement.
     pub(crate) fn while_writing(&self) {
-        if self.write_queue.has_entered.get()
-            && let Some(queue) = self.write_queue.queue.get()
-        {
-            queue.work(&|| self.writing_statement());
+        if !self.write_queue.has_entered.get() || self.is_queue_inherited() {
+            return;
+        }
+        match self.write_queue.queue.get() {
+            // A statement takes its locks first, so this one writes elsewhere: to a temporary table, to
+            // an attached database, to the file of VACUUM INTO.
+            Some(_) if self.main_transaction_state() != TransactionState::Write => {
+                self.after_writing(|| None);
+            }
+            Some(queue) => queue.work(&|| self.writing_statement()),
+            None => {}
         }
     }
 
@@ -122,7 +179,7 @@ impl Callbacks {
         }
     }
 
-    fn main_transaction_state(&self) -> TransactionState {
+    pub(crate) fn main_transaction_state(&self) -> TransactionState {
         let Some(database) = self.database() else {
             return TransactionState::None;
         };

@@ -18,6 +18,7 @@
 //! - Whatever fails here lets the process through.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ use oxlite_sqlite::{Byte, LockFile};
 
 use super::PROBE_EVERY;
 use super::holder::NOTE_AT_MOST;
-use super::lane::Counters;
+use super::lane::{Counters, Lane};
 use super::patience::Patience;
 use crate::deadline::Deadline;
 
@@ -112,14 +113,14 @@ impl Gate {
     }
 
     /// Comes to the gate: goes through in its turn or if nobody waits, else stands in line.
-    pub(super) fn arrive(&mut self, patience: &Patience<'_>, counters: &Counters) {
+    pub(super) fn arrive(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
         let now = Instant::now();
         if self.writes > 0 && now.duration_since(self.turn_began) < TURN {
             return;
         }
         self.look(now);
         match self.file().locked_by_another(QUEUE, WAITING) {
-            Ok(Some(_)) => self.stand_in_line(patience, counters),
+            Ok(Some(_)) => self.stand_in_line(patience, lane),
             Ok(None) | Err(_) => {
                 self.turn_began = now;
                 self.writes = self.writes.max(WRITES);
@@ -142,12 +143,10 @@ impl Gate {
     }
 
     /// Waits to become the head, for as long as [`PROBE_EVERY`].
-    pub(super) fn stand_in_line(&mut self, patience: &Patience<'_>, counters: &Counters) {
+    pub(super) fn stand_in_line(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
         if self.place == Place::Outside {
-            counters
-                .gate_waits
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            self.join(patience);
+            lane.counters().gate_waits.fetch_add(1, Ordering::Relaxed);
+            self.join(patience, lane);
         }
         let began = Instant::now();
         while self.place == Place::Waiting {
@@ -165,7 +164,7 @@ impl Gate {
         }
     }
 
-    fn join(&mut self, patience: &Patience<'_>) {
+    fn join(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
         for _ in 0..AFTER_YOU_TIMES {
             let is_free = matches!(self.file().locked_by_another(QUEUE, QUEUE), Ok(None));
             let somebody_waits =
@@ -185,7 +184,10 @@ impl Gate {
             Ok(false) => {
                 let _ = self.file().try_lock(WAITING, true);
                 self.place = Place::Waiting;
-                self.attendant.ask(patience.deadline());
+                self.attendant.ask(Caller {
+                    deadline: Arc::clone(patience.deadline()),
+                    lane: Arc::clone(lane),
+                });
             }
             // No lock, no order: SQLite's own lock is all there is.
             Err(_) => self.become_head(),
@@ -210,9 +212,7 @@ impl Gate {
                 let _ = self.file().unlock(QUEUE, HOLDER);
             }
             Place::Waiting => {
-                counters
-                    .bypasses
-                    .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                counters.bypasses.fetch_add(1, Ordering::Relaxed);
                 self.attendant.dismiss();
                 let _ = self.file().unlock(WAITING, HOLDER);
             }
@@ -227,8 +227,10 @@ impl Gate {
         if !self.has_published {
             self.has_published = matches!(self.file().try_lock(HOLDER, false), Ok(true));
         }
-        if self.has_published {
-            let _ = self.file().write_note(note);
+        if self.has_published && self.file().write_note(note).is_err() {
+            // What stands there is another's.
+            let _ = self.file().unlock(HOLDER, HOLDER);
+            self.has_published = false;
         }
     }
 
@@ -263,13 +265,21 @@ enum Order {
     /// Nothing: it waits for an order.
     Rest,
     /// Lock the queue, and wake whoever waits for it.
-    Lock(Arc<Deadline>),
+    Lock(Caller),
     /// It is locking the queue for nobody any more.
-    LetGo,
+    LetGo { _kept: Arc<Lane> },
     /// The queue is locked.
     Locked,
     /// End.
     End,
+}
+
+/// Who waits for the thread.
+struct Caller {
+    deadline: Arc<Deadline>,
+    /// Kept for as long as the thread cannot be told that nobody waits any more: connections that are
+    /// opened and closed meanwhile find this lane, and need no further thread.
+    lane: Arc<Lane>,
 }
 
 impl Attendant {
@@ -286,9 +296,9 @@ impl Attendant {
     }
 
     /// Has the queue locked.
-    fn ask(self: &Arc<Self>, caller: &Arc<Deadline>) {
+    fn ask(self: &Arc<Self>, caller: Caller) {
         let mut order = self.order();
-        let before = std::mem::replace(&mut *order, Order::Lock(Arc::clone(caller)));
+        let before = std::mem::replace(&mut *order, Order::Lock(caller));
         match before {
             Order::None => {
                 let attendant = Arc::clone(self);
@@ -303,7 +313,7 @@ impl Attendant {
             }
             Order::Rest => self.ordered.notify_one(),
             // It is at it already.
-            Order::LetGo | Order::Lock(_) | Order::Locked | Order::End => {}
+            Order::LetGo { .. } | Order::Lock(_) | Order::Locked | Order::End => {}
         }
     }
 
@@ -314,7 +324,7 @@ impl Attendant {
 
     /// Whether the thread is locking the queue, be it for nobody.
     fn is_locking(&self) -> bool {
-        matches!(*self.order(), Order::Lock(_) | Order::LetGo)
+        matches!(*self.order(), Order::Lock(_) | Order::LetGo { .. })
     }
 
     /// Takes the lock over from the thread.
@@ -330,13 +340,13 @@ impl Attendant {
     /// Wants the lock no longer.
     fn dismiss(&self) {
         let mut order = self.order();
-        *order = match *order {
-            Order::Lock(_) => Order::LetGo,
+        *order = match std::mem::replace(&mut *order, Order::Rest) {
+            Order::Lock(caller) => Order::LetGo { _kept: caller.lane },
             Order::Locked => {
                 let _ = self.file.unlock(QUEUE, QUEUE);
                 Order::Rest
             }
-            _ => return,
+            other => other,
         };
     }
 
@@ -350,24 +360,25 @@ impl Attendant {
         let mut order = self.order();
         loop {
             order = match *order {
-                Order::Lock(_) | Order::LetGo => {
+                Order::Lock(_) | Order::LetGo { .. } => {
                     drop(order);
                     let outcome = self.file.lock(QUEUE);
                     let mut order = self.order();
-                    match std::mem::replace(&mut *order, Order::Rest) {
-                        Order::Lock(caller) if outcome.is_ok() => {
-                            *order = Order::Locked;
-                            // Not with the mutex, which the caller takes.
-                            drop(order);
-                            caller.wake();
-                            self.order()
-                        }
+                    let before = std::mem::replace(&mut *order, Order::Rest);
+                    match &before {
+                        Order::Lock(_) if outcome.is_ok() => *order = Order::Locked,
                         Order::End => return,
                         _ => {
                             let _ = self.file.unlock(QUEUE, QUEUE);
-                            order
                         }
                     }
+                    // Not with the mutex, which the caller takes, and the end of the lane.
+                    drop(order);
+                    if let Order::Lock(caller) = &before {
+                        caller.deadline.wake();
+                    }
+                    drop(before);
+                    self.order()
                 }
                 Order::End => return,
                 Order::None | Order::Rest | Order::Locked => self

@@ -95,8 +95,8 @@ pub struct QueueStatistics {
 }
 
 /// The lanes of each generation of forked processes: a mutex that another thread of the parent had at
-/// the fork is not looked at again.
-static LANES: [OnceLock<Mutex<Lanes>>; 64] = [const { OnceLock::new() }; 64];
+/// the fork is not looked at again. Later generations than these have none.
+static LANES: [OnceLock<Mutex<Lanes>>; 1024] = [const { OnceLock::new() }; 1024];
 
 type Lanes = HashMap<FileIdentity, Weak<Lane>>;
 
@@ -105,7 +105,10 @@ impl Lane {
     pub(crate) fn of(path: &Path) -> std::io::Result<Arc<Self>> {
         let identity = FileIdentity::of(path)?;
         let generation = oxlite_sqlite::fork_generation() as usize;
-        let lanes = LANES[generation % LANES.len()].get_or_init(Mutex::default);
+        let Some(lanes) = LANES.get(generation) else {
+            return Err(std::io::ErrorKind::Unsupported.into());
+        };
+        let lanes = lanes.get_or_init(Mutex::default);
         let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lanes.get(&identity).and_then(Weak::upgrade) {
             return Ok(known);
@@ -151,6 +154,10 @@ impl Lane {
         gate.map(Mutex::new)
     }
 
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// Waits in line, then at the gate. `None` when patience has ended before a pass was to be had.
     ///
     /// Whoever has a pass may not be at the head of the queue of processes: see
@@ -169,7 +176,7 @@ impl Lane {
             since: Instant::now(),
         };
         if let Some(mut gate) = self.gate() {
-            gate.arrive(patience, &self.counters);
+            gate.arrive(patience, self);
         }
         Some(pass)
     }
@@ -186,12 +193,14 @@ impl Lane {
         let has_pass = || waiter.has_pass.load(Ordering::Acquire);
         self.line().waiting.push_back(Arc::clone(&waiter));
         loop {
+            // Not with the line locked: see there.
+            let is_over = patience.is_over();
             let pause = {
                 let mut line = self.line();
                 if has_pass() {
                     return true;
                 }
-                if patience.is_over() {
+                if is_over {
                     line.withdraw(&waiter);
                     return false;
                 }
@@ -333,7 +342,7 @@ impl Pass {
     /// Waits to become the head; returns from time to time though it is not.
     pub(super) fn stand_in_line(&mut self, patience: &Patience<'_>) {
         if let Some(mut gate) = self.lane.gate() {
-            gate.stand_in_line(patience, &self.lane.counters);
+            gate.stand_in_line(patience, &self.lane);
         }
     }
 

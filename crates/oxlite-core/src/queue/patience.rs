@@ -1,6 +1,7 @@
 //! How long a writer waits: to its timeout, to the deadline of its statement, or until it is
 //! interrupted.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,16 +11,26 @@ use crate::deadline::Deadline;
 
 pub(super) struct Patience<'w> {
     deadline: &'w Arc<Deadline>,
-    ends: Instant,
+    /// `None`: so late that the clock does not reach it.
+    ends: Option<Instant>,
     wait: &'w BusyWait<'w>,
+    /// Whether it has been seen that somebody wants the wait ended: a signal is told of once.
+    was_cancelled: Cell<bool>,
 }
 
 impl<'w> Patience<'w> {
-    pub(super) fn new(deadline: &'w Arc<Deadline>, ends: Instant, wait: &'w BusyWait<'w>) -> Self {
+    /// That of a connection which has waited since `began`.
+    pub(super) fn new(
+        deadline: &'w Arc<Deadline>,
+        began: Instant,
+        timeout: Duration,
+        wait: &'w BusyWait<'w>,
+    ) -> Self {
         Self {
             deadline,
-            ends,
+            ends: began.checked_add(timeout),
             wait,
+            was_cancelled: Cell::new(false),
         }
     }
 
@@ -28,12 +39,26 @@ impl<'w> Patience<'w> {
     }
 
     pub(super) fn remaining(&self) -> Duration {
-        self.ends.saturating_duration_since(Instant::now())
+        self.ends.map_or(Duration::MAX, |ends| {
+            ends.saturating_duration_since(Instant::now())
+        })
     }
 
     /// Whether the wait must end.
+    ///
+    /// May run code of the layer above, such as Python's signal handlers: asked with no lock held that
+    /// another thread takes.
     pub(super) fn is_over(&self) -> bool {
-        self.remaining().is_zero() || self.wait.is_interrupted() || self.deadline.is_over()
+        if self.wait.is_interrupted() || self.deadline.is_over() {
+            self.was_cancelled.set(true);
+        }
+        self.was_cancelled.get() || self.remaining().is_zero()
+    }
+
+    /// Whether it has been interrupted, or [`is_over`](Self::is_over) has found another reason than the
+    /// timeout.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.was_cancelled.get() || self.wait.is_interrupted()
     }
 
     /// Sleeps until woken ([`Deadline::wake`]), for `pause` at most.
