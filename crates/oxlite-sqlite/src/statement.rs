@@ -312,6 +312,7 @@ impl Statement {
     #[inline]
     fn step_now(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.has_row = false;
+        let _stepping = locked.callbacks().stepping();
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
             ffi::SQLITE_ROW => {
@@ -340,6 +341,7 @@ impl Statement {
     pub fn reset(&mut self, locked: &Locked<'_>) -> Result<()> {
         self.check_owner(locked)?;
         self.has_row = false;
+        let _stepping = locked.callbacks().stepping();
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
         locked.callbacks().after_writing(|| None);

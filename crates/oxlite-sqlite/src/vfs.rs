@@ -5,6 +5,9 @@
 //! handler is asked) and it waits for the disk (`xSync`). The layer above may hold a lock of its own
 //! around a statement, such as Python's GIL, and lets it go when told.
 //!
+//! It also sees a WAL's write lock being let go, which is before the commit's checkpoint, if it makes
+//! one: the queue of writers need not wait for that (see `write_queue.rs`).
+//!
 //! A connection that was inherited cannot be locked (see `fork.rs`). Yet a callback may fork, and the
 //! child return from it into the middle of a statement, which then must neither write to the parent's
 //! database nor read from descriptors that are no more.
@@ -23,8 +26,8 @@ use std::sync::OnceLock;
 use libsqlite3_sys as ffi;
 
 use crate::error::{Error, Result};
-use crate::file_locks;
 use crate::fork::{self, ForkMutex};
+use crate::{file_locks, write_queue};
 
 /// Called by a thread that is about to wait.
 static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
@@ -201,6 +204,7 @@ unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Meth
     ours.xWrite = Some(write);
     ours.xTruncate = Some(truncate);
     ours.xSync = Some(sync);
+    ours.xShmLock = ours.xShmLock.and(Some(shm_lock));
     let methods = Box::leak(Box::new(Methods {
         ours,
         original,
@@ -269,6 +273,28 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     about_to_wait();
     // SAFETY: the call as SQLite made it.
     unsafe { sync(file, flags) }
+}
+
+unsafe extern "C" fn shm_lock(
+    file: *mut ffi::sqlite3_file,
+    offset: c_int,
+    count: c_int,
+    flags: c_int,
+) -> c_int {
+    /// The place of a WAL's write lock (<https://sqlite.org/walformat.html#wal_locks>), and what lets it
+    /// go.
+    const WRITE_LOCK: (c_int, c_int) = (0, 1);
+    const LET_GO: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
+    // SAFETY: called through our table.
+    let Some(shm_lock) = unsafe { own_methods(file) }.and_then(|own| own.xShmLock) else {
+        return ffi::SQLITE_IOERR_SHMLOCK;
+    };
+    // SAFETY: the call as SQLite made it.
+    let code = unsafe { shm_lock(file, offset, count, flags) };
+    if flags == LET_GO && (offset, count) == WRITE_LOCK {
+        write_queue::write_lock_released();
+    }
+    code
 }
 
 unsafe extern "C" fn sleep(_vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> c_int {
