@@ -97,7 +97,8 @@ mod unix {
     use crate::{file_locks, vfs};
 
     /// SQLite's mutexes that are not a connection's or a file's, the outer ones first. Those of files
-    /// need not be free in the child, to which no file of the parent's is known.
+    /// need not be free in the child, to which no file of the parent's is known, and whose methods
+    /// refuse them (see `vfs.rs`).
     const STATIC_MUTEXES: [i32; 7] = [
         ffi::SQLITE_MUTEX_STATIC_OPEN,
         ffi::SQLITE_MUTEX_STATIC_VFS1,

@@ -10,7 +10,7 @@
 //!
 //! A connection that was inherited cannot be locked (see `fork.rs`). Yet a callback may fork, and the
 //! child return from it into the middle of a statement, which then must neither write to the parent's
-//! database nor read from descriptors that are no more.
+//! database nor read from descriptors that are no more, nor wait for a lock's mutex that nobody lets go.
 //!
 //! Invariants:
 //! - It is made from the default VFS, before the first connection is opened, and made the default; it
@@ -204,7 +204,12 @@ unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Meth
     ours.xWrite = Some(write);
     ours.xTruncate = Some(truncate);
     ours.xSync = Some(sync);
-    ours.xShmLock = ours.xShmLock.and(Some(shm_lock));
+    ours.xLock = Some(lock);
+    ours.xUnlock = Some(unlock);
+    ours.xCheckReservedLock = Some(check_reserved_lock);
+    // Files without locks have none of these.
+    ours.xShmMap = ours.xShmMap.map(|_| shm_map as _);
+    ours.xShmLock = ours.xShmLock.map(|_| shm_lock as _);
     let methods = Box::leak(Box::new(Methods {
         ours,
         original,
@@ -275,6 +280,54 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     unsafe { sync(file, flags) }
 }
 
+// The methods of locks wait for a mutex of the file, which another thread of the parent may have had at
+// the fork. What a child gives back it does not have.
+
+unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xLock) {
+        // SAFETY: the call as SQLite made it.
+        Some(lock) => unsafe { lock(file, level) },
+        None => ffi::SQLITE_IOERR_LOCK,
+    }
+}
+
+unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xUnlock) {
+        // SAFETY: the call as SQLite made it.
+        Some(unlock) => unsafe { unlock(file, level) },
+        None => ffi::SQLITE_OK,
+    }
+}
+
+unsafe extern "C" fn check_reserved_lock(
+    file: *mut ffi::sqlite3_file,
+    is_reserved: *mut c_int,
+) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xCheckReservedLock) {
+        // SAFETY: the call as SQLite made it.
+        Some(check) => unsafe { check(file, is_reserved) },
+        None => ffi::SQLITE_IOERR_CHECKRESERVEDLOCK,
+    }
+}
+
+unsafe extern "C" fn shm_map(
+    file: *mut ffi::sqlite3_file,
+    region: c_int,
+    size: c_int,
+    extend: c_int,
+    mapped: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xShmMap) {
+        // SAFETY: the call as SQLite made it.
+        Some(map) => unsafe { map(file, region, size, extend, mapped) },
+        None => ffi::SQLITE_IOERR_SHMMAP,
+    }
+}
+
 unsafe extern "C" fn shm_lock(
     file: *mut ffi::sqlite3_file,
     offset: c_int,
@@ -286,15 +339,18 @@ unsafe extern "C" fn shm_lock(
     const WRITE_LOCK: (c_int, c_int) = (0, 1);
     const LET_GO: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
     // SAFETY: called through our table.
-    let Some(shm_lock) = unsafe { own_methods(file) }.and_then(|own| own.xShmLock) else {
-        return ffi::SQLITE_IOERR_SHMLOCK;
-    };
-    // SAFETY: the call as SQLite made it.
-    let code = unsafe { shm_lock(file, offset, count, flags) };
-    if flags == LET_GO && (offset, count) == WRITE_LOCK {
-        write_queue::write_lock_released();
+    match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
+        Some(lock) => {
+            // SAFETY: the call as SQLite made it.
+            let code = unsafe { lock(file, offset, count, flags) };
+            if flags == LET_GO && (offset, count) == WRITE_LOCK {
+                write_queue::write_lock_released();
+            }
+            code
+        }
+        None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => ffi::SQLITE_OK,
+        None => ffi::SQLITE_IOERR_SHMLOCK,
     }
-    code
 }
 
 unsafe extern "C" fn sleep(_vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> c_int {
