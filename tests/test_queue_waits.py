@@ -167,13 +167,33 @@ def test_an_interruption_of_nothing_does_not_end_a_later_wait(play: Play) -> Non
 @needs_gate
 def test_connections_that_come_and_go_need_one_thread(play: Play) -> None:
     play("""
-        crowd = crowd()
+        others = crowd()
         for _ in range(10):
             connection = connect(timeout=0.05)
             fails(oxlite.LockedError, "INSERT INTO t VALUES (1)", connection)
             connection.close()
             del connection
-        assert len(os.listdir("/proc/self/task")) == 2
+        threads = lambda: len(os.listdir("/proc/self/task"))
+        assert threads() == 2
+        for other in others:
+            other.kill()
+        while threads() > 1:  # it ends with its wait
+            time.sleep(0.001)
+    """)
+
+
+@needs_gate
+def test_who_times_out_behind_a_thread_at_the_gate_is_told_of_the_holder(play: Play) -> None:
+    play("""
+        holder, head = crowd()
+        first, connection = connect(timeout=20), connect(timeout=0.3)
+        write = lambda: fails(oxlite.LockedError, "INSERT INTO t VALUES (1)", first)
+        threading.Thread(target=write, daemon=True).start()
+        while not first.queue_statistics()["passes"] >= 1:
+            time.sleep(0.001)
+        for _ in range(3):
+            message = fails(oxlite.LockedError, "INSERT INTO t VALUES (1)", connection)
+            assert f"held by process {holder.pid}" in message, message
     """)
 
 

@@ -248,10 +248,10 @@ impl Lane {
             return Some(note.as_holder());
         }
         let gate = self.gate.get()?.as_ref().ok()?;
-        // In use by a thread of this process that waits itself: then another has the lock.
         let published = match gate.try_lock() {
             Ok(gate) => gate.published(),
-            Err(_) => return None,
+            // A thread of this process stands there, perhaps for long.
+            Err(_) => Gate::open(&self.database).ok()?.published(),
         };
         published.and_then(|note| Holder::read(&note))
     }
@@ -348,13 +348,18 @@ impl Pass {
 
     /// Notes for others that the lock is held, and for what.
     pub(super) fn hold(&mut self, sql: &CStr) {
-        let mut line = self.lane.line();
-        let note = line.note.get_or_insert_with(Note::new);
-        if note.is_news() {
-            note.set_statement(sql);
-            if let Some(mut gate) = self.lane.gate() {
-                gate.publish(&note.to_bytes());
+        let note = {
+            let mut line = self.lane.line();
+            let note = line.note.get_or_insert_with(Note::new);
+            if !note.is_news() {
+                return;
             }
+            note.set_statement(sql);
+            note.to_bytes()
+        };
+        // With the line unlocked: writing to a file may take its time.
+        if let Some(mut gate) = self.lane.gate() {
+            gate.publish(&note);
         }
     }
 }
