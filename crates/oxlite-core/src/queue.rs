@@ -3,7 +3,8 @@
 //!
 //! The queue is about order alone. SQLite's own lock decides who writes, so whatever goes wrong here (a
 //! missing file, a stopped process, a program that knows of no queue) costs order, never correctness,
-//! and holds nobody up for longer than [`PROBE_EVERY`].
+//! and holds no process up for longer than [`PROBE_EVERY`], nobody for longer than
+//! its timeout.
 //!
 //! Strict order costs a context switch for each transaction; no order starves whoever is unlucky. So
 //! writers take **turns**: in its turn, a fraction of a millisecond long, a thread or a process goes

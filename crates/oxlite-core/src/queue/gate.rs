@@ -60,6 +60,8 @@ pub(super) struct Gate {
     turn_began: Instant,
     writes: u32,
     has_published: bool,
+    /// When somebody who waits was last given the time to go first in vain.
+    nobody_came: Option<Instant>,
 }
 
 /// Where the process stands.
@@ -94,6 +96,7 @@ impl Gate {
             turn_began: now,
             writes: 0,
             has_published: false,
+            nobody_came: None,
         })
     }
 
@@ -165,15 +168,7 @@ impl Gate {
     }
 
     fn join(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
-        for _ in 0..AFTER_YOU_TIMES {
-            let is_free = matches!(self.file().locked_by_another(QUEUE, QUEUE), Ok(None));
-            let somebody_waits =
-                matches!(self.file().locked_by_another(WAITING, WAITING), Ok(Some(_)));
-            if !(is_free && somebody_waits) {
-                break;
-            }
-            patience.sleep(AFTER_YOU, || false);
-        }
+        self.let_the_woken_go_first(patience);
         // While the thread is still at it, for an earlier wait, its lock would be ours as well.
         let outcome = match self.attendant.is_locking() {
             true => Ok(false),
@@ -192,6 +187,24 @@ impl Gate {
             // No lock, no order: SQLite's own lock is all there is.
             Err(_) => self.become_head(),
         }
+    }
+
+    /// Gives whoever has just been woken to become the head the time to do so.
+    fn let_the_woken_go_first(&mut self, patience: &Patience<'_>) {
+        if self.nobody_came.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        for _ in 0..AFTER_YOU_TIMES {
+            let is_free = matches!(self.file().locked_by_another(QUEUE, QUEUE), Ok(None));
+            let somebody_waits =
+                matches!(self.file().locked_by_another(WAITING, WAITING), Ok(Some(_)));
+            if !(is_free && somebody_waits) {
+                return;
+            }
+            patience.sleep(AFTER_YOU, || false);
+        }
+        // Whoever waits has been stopped.
+        self.nobody_came = Some(Instant::now());
     }
 
     fn become_head(&mut self) {
