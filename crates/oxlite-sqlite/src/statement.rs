@@ -312,7 +312,6 @@ impl Statement {
     #[inline]
     fn step_now(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.has_row = false;
-        let _stepping = locked.callbacks().stepping();
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
             ffi::SQLITE_ROW => {
@@ -341,7 +340,6 @@ impl Statement {
     pub fn reset(&mut self, locked: &Locked<'_>) -> Result<()> {
         self.check_owner(locked)?;
         self.has_row = false;
-        let _stepping = locked.callbacks().stepping();
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
         locked.callbacks().after_writing(|| None);

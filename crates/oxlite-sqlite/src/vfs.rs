@@ -5,9 +5,6 @@
 //! handler is asked) and it waits for the disk (`xSync`). The layer above may hold a lock of its own
 //! around a statement, such as Python's GIL, and lets it go when told.
 //!
-//! It also sees a WAL's write lock being let go, which is before the commit's checkpoint, if it makes
-//! one: the queue of writers need not wait for that (see `write_queue.rs`).
-//!
 //! A connection that was inherited cannot be locked (see `fork.rs`). Yet a callback may fork, and the
 //! child return from it into the middle of a statement, which then must neither write to the parent's
 //! database nor read from descriptors that are no more, nor wait for a lock's mutex that nobody lets go.
@@ -26,8 +23,8 @@ use std::sync::OnceLock;
 use libsqlite3_sys as ffi;
 
 use crate::error::{Error, Result};
+use crate::file_locks;
 use crate::fork::{self, ForkMutex};
-use crate::{file_locks, write_queue};
 
 /// Called by a thread that is about to wait.
 static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
@@ -334,20 +331,10 @@ unsafe extern "C" fn shm_lock(
     count: c_int,
     flags: c_int,
 ) -> c_int {
-    /// The place of a WAL's write lock (<https://sqlite.org/walformat.html#wal_locks>), and what lets it
-    /// go.
-    const WRITE_LOCK: (c_int, c_int) = (0, 1);
-    const LET_GO: c_int = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE;
     // SAFETY: called through our table.
     match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
-        Some(lock) => {
-            // SAFETY: the call as SQLite made it.
-            let code = unsafe { lock(file, offset, count, flags) };
-            if flags == LET_GO && (offset, count) == WRITE_LOCK {
-                write_queue::write_lock_released();
-            }
-            code
-        }
+        // SAFETY: the call as SQLite made it.
+        Some(lock) => unsafe { lock(file, offset, count, flags) },
         None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => ffi::SQLITE_OK,
         None => ffi::SQLITE_IOERR_SHMLOCK,
     }

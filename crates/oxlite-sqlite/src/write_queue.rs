@@ -15,7 +15,6 @@
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
-use std::ptr;
 
 use libsqlite3_sys as ffi;
 
@@ -81,47 +80,7 @@ impl Drop for Entering {
     }
 }
 
-thread_local! {
-    /// The connection that this thread steps, if its queue has let it in.
-    static STEPPING: Cell<*const Callbacks> = const { Cell::new(ptr::null()) };
-}
-
-/// A step of a connection that its queue has let in; holds the one further up the stack.
-pub(crate) struct Stepping(*const Callbacks);
-
-impl Drop for Stepping {
-    fn drop(&mut self) {
-        STEPPING.set(self.0);
-    }
-}
-
-/// Called when this thread has let the write lock of a WAL database go: the next one may write, though
-/// this step is not at its end. A checkpoint may follow, which takes milliseconds.
-pub(crate) fn write_lock_released() {
-    let callbacks = STEPPING.get();
-    if callbacks.is_null() {
-        return;
-    }
-    // SAFETY: set by a step that is still under way on this thread, with the connection locked, so it
-    // is open and its callbacks are where they were.
-    let callbacks = unsafe { &*callbacks };
-    // Not if it has only looked whether what it has read is still the newest; nor is it the lock of an
-    // attached database, since the main one's is let go first.
-    if callbacks.main_transaction_state() == TransactionState::Write
-        && !callbacks.is_queue_inherited()
-    {
-        callbacks.leave_write_queue();
-    }
-}
-
 impl Callbacks {
-    /// Notes that a step is under way, if the queue has let the connection in.
-    #[inline]
-    pub(crate) fn stepping(&self) -> Option<Stepping> {
-        let has_entered = self.write_queue.has_entered.get();
-        has_entered.then(|| Stepping(STEPPING.replace(self)))
-    }
-
     /// Before a statement that may write begins.
     #[inline]
     pub(crate) fn before_writing(&self) -> Result<Option<Entering>> {
