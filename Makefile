@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults asan lint fmt clean
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults loom asan lint fmt clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -57,6 +57,10 @@ fuzz: build ## Compare the driver with the standard library's on random scripts:
 
 faults: build ## Refuse memory and fail system calls at every place of a session: WORKERS=
 	@$(BIN)/python -m tests.faults $(if $(WORKERS),--workers $(WORKERS)) $(if $(CHAPTER),--chapter "$(CHAPTER)")
+
+loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
+	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-core --lib \
+		--target-dir target/loom model:: -- --nocapture
 
 asan: build ## Run the driver's tests and a selection of faults under AddressSanitizer (nightly Rust, gcc)
 	@scripts/asan.sh $(TESTS)

@@ -5,10 +5,13 @@
 //! in the middle of a stretch (progress handler) and while it waits for a lock (busy handler) whether
 //! it may go on; the layer above can have a reason of its own to end it, such as Ctrl-C.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Condvar, Instant, Mutex};
+
+#[cfg(all(test, loom))]
+mod model;
 
 /// No deadline.
 const NEVER: u64 = u64::MAX;
@@ -123,7 +126,7 @@ impl Drop for Stretch<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -40,7 +40,9 @@ mod profile;
 mod queue;
 mod sql;
 mod statement_cache;
+mod sync;
 mod transaction;
+mod turns;
 mod uri;
 
 pub use oxlite_sqlite::{LockError, Locked, OtherUsers, Step, ValueRef};
@@ -57,3 +59,4 @@ pub use queue::{Holder, QueueStatistics};
 pub use sql::StatementKind;
 pub use statement_cache::CachedStatement;
 pub use transaction::{IsolationLevel, TransactionControl};
+pub use turns::Turns;

@@ -6,8 +6,13 @@
 //! - Of several idle ones, that which was used last is lent first: its caches are warm.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::sync::{Condvar, Instant, Mutex};
+
+#[cfg(all(test, loom))]
+mod model;
 
 /// How often whoever waits is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -75,13 +80,9 @@ impl<T> Pool<T> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        lock(&self.state)
-    }
-
     /// Borrows one if that can be had at once.
     pub fn try_take(&self) -> Result<Option<T>, PoolError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.is_closed {
             return Err(PoolError::Closed);
         }
@@ -95,7 +96,7 @@ impl<T> Pool<T> {
     pub fn take(&self, timeout: Duration, may_go_on: impl Fn() -> bool) -> Result<T, PoolError> {
         let ends = Instant::now() + timeout;
         let seat = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if state.is_closed {
                 return Err(PoolError::Closed);
             }
@@ -113,13 +114,10 @@ impl<T> Pool<T> {
         loop {
             let remaining = ends.saturating_duration_since(Instant::now());
             let handed = {
-                let handed = lock(&seat.handed);
-                let (mut handed, _) = seat
-                    .changed
-                    .wait_timeout_while(handed, remaining.min(ASK_EVERY), |handed| {
-                        matches!(handed, Handed::Nothing)
-                    })
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut handed = seat.handed.lock();
+                if matches!(*handed, Handed::Nothing) {
+                    seat.changed.wait_for(&mut handed, remaining.min(ASK_EVERY));
+                }
                 std::mem::replace(&mut *handed, Handed::Nothing)
             };
             match handed {
@@ -132,9 +130,9 @@ impl<T> Pool<T> {
                 continue;
             }
             // Whoever hands something over has the pool's lock, so it has come before this or never.
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.waiting.retain(|other| !Arc::ptr_eq(other, &seat));
-            return match std::mem::replace(&mut *lock(&seat.handed), Handed::Nothing) {
+            return match std::mem::replace(&mut *seat.handed.lock(), Handed::Nothing) {
                 Handed::Thing(thing) => Ok(thing),
                 Handed::Closed => Err(PoolError::Closed),
                 Handed::Nothing if goes_on => Err(PoolError::TimedOut),
@@ -145,7 +143,7 @@ impl<T> Pool<T> {
 
     /// Gives one back; returned to the caller if the pool is closed, who disposes of it.
     pub fn give(&self, thing: T) -> Option<T> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.is_closed {
             state.lent -= 1;
             self.returned.notify_all();
@@ -153,7 +151,7 @@ impl<T> Pool<T> {
         }
         match state.waiting.pop_front() {
             Some(seat) => {
-                *lock(&seat.handed) = Handed::Thing(thing);
+                *seat.handed.lock() = Handed::Thing(thing);
                 seat.changed.notify_one();
             }
             None => {
@@ -166,10 +164,10 @@ impl<T> Pool<T> {
 
     /// Lends nothing any more. Returns what is idle, for the caller to dispose of.
     pub fn close(&self) -> Vec<T> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_closed = true;
         for seat in std::mem::take(&mut state.waiting) {
-            *lock(&seat.handed) = Handed::Closed;
+            *seat.handed.lock() = Handed::Closed;
             seat.changed.notify_one();
         }
         std::mem::take(&mut state.idle)
@@ -178,31 +176,27 @@ impl<T> Pool<T> {
     /// Waits until all that is lent has come back; tells whether it has, in time.
     pub fn wait_for_all(&self, timeout: Duration, may_go_on: impl Fn() -> bool) -> bool {
         let ends = Instant::now() + timeout;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             let remaining = ends.saturating_duration_since(Instant::now());
             if state.lent == 0 || remaining.is_zero() {
                 return state.lent == 0;
             }
-            state = self
-                .returned
-                .wait_timeout(state, remaining.min(ASK_EVERY))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.returned.wait_for(&mut state, remaining.min(ASK_EVERY));
             if state.lent > 0 {
                 // It may run code of the layer above.
                 drop(state);
                 if !may_go_on() {
                     return false;
                 }
-                state = self.state();
+                state = self.state.lock();
             }
         }
     }
 
     /// What it has now.
     pub fn statistics(&self) -> PoolStatistics {
-        let state = self.state();
+        let state = self.state.lock();
         PoolStatistics {
             idle: state.idle.len(),
             lent: state.lent,
@@ -212,17 +206,13 @@ impl<T> Pool<T> {
 
     /// Looks at those that are idle, if nobody is using the pool right now.
     pub fn look(&self, mut look: impl FnMut(&T)) {
-        if let Ok(state) = self.state.try_lock() {
+        if let Some(state) = self.state.try_lock() {
             state.idle.iter().for_each(&mut look);
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -256,7 +246,7 @@ mod tests {
                 let (waiter, list) = (Arc::clone(&pool), Arc::clone(&order));
                 let thread = std::thread::spawn(move || {
                     waiter.take(LONG, || true).expect("comes back");
-                    lock(&list).push(number);
+                    list.lock().push(number);
                     waiter.give(());
                 });
                 while pool.statistics().waiting <= number {
@@ -269,7 +259,7 @@ mod tests {
         for thread in threads {
             thread.join().expect("ends");
         }
-        assert_eq!(*lock(&order), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(*order.lock(), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]

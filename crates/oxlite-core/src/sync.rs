@@ -1,0 +1,19 @@
+//! Locks, atomics and time for what waits: the real ones, or those of the model checker.
+//!
+//! Invariants:
+//! - Only the unit tests of a build with `--cfg loom` see the model; every other build uses the real
+//!   ones by these names, at no cost.
+//! - What is imported from here can be modelled; what is imported from elsewhere beside it cannot.
+
+#[cfg(all(test, loom))]
+pub(crate) mod model;
+
+#[cfg(all(test, loom))]
+pub(crate) use model::{Condvar, Instant, Mutex, atomic, sleep};
+#[cfg(not(all(test, loom)))]
+pub(crate) use {
+    parking_lot::{Condvar, Mutex},
+    std::sync::atomic,
+    std::thread::sleep,
+    std::time::Instant,
+};

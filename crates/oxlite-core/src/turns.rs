@@ -1,0 +1,151 @@
+//! Turns at something that only one thread can use at a time and that is given away unfairly: the baton.
+//!
+//! Whoever has had enough calls [`Turns::take`] without that thing. Among those who do, one at a time, the
+//! one with the baton, goes on to compete for it; the others are parked and get the baton in the order in
+//! which they came.
+//!
+//! Invariants:
+//! - Who has the baton is not parked, and nobody is parked twice.
+//! - A holder who is not seen for a while (its thread has ended, or does something else) loses the
+//!   baton to the first of those who wait, so nobody waits for ever. A baton too many costs fairness,
+//!   never correctness.
+//! - Time alone has to help only where the holder has gone: `turns/model.rs` goes through all orders in
+//!   which threads can meet here.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Condvar, Instant, Mutex, sleep};
+
+#[cfg(all(test, loom))]
+mod model;
+
+/// How long the baton's holder keeps away when nobody else is parked: long enough for a thread that
+/// waits for the thing itself to wake up and take it.
+const NAP: Duration = Duration::from_micros(50);
+
+/// A holder not seen for so long has lost the baton.
+const HOLDER_LOST: Duration = Duration::from_millis(1);
+
+/// Nobody's number.
+const NOBODY: u64 = 0;
+
+/// Who goes on, and who waits.
+pub struct Turns {
+    baton: Mutex<Baton>,
+    /// Told when the baton has changed hands.
+    passed_on: Condvar,
+    /// The holder, for a look without the lock.
+    holder: AtomicU64,
+    /// When the holder was last seen, in nanoseconds since `epoch`.
+    holder_seen: AtomicU64,
+    epoch: Instant,
+}
+
+/// Who has the baton and who waits for it, by number of thread.
+struct Baton {
+    holder: u64,
+    parked: VecDeque<u64>,
+}
+
+impl Turns {
+    /// Nobody has the baton.
+    #[expect(clippy::new_without_default, reason = "it reads the clock")]
+    pub fn new() -> Self {
+        Self {
+            baton: Mutex::new(Baton {
+                holder: NOBODY,
+                parked: VecDeque::new(),
+            }),
+            passed_on: Condvar::new(),
+            holder: AtomicU64::new(NOBODY),
+            holder_seen: AtomicU64::new(0),
+            epoch: Instant::now(),
+        }
+    }
+
+    /// The time, since these turns were made.
+    #[inline]
+    pub fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// To be called by a thread that does not want to lose the baton, if it has it: it is still there.
+    #[inline]
+    pub fn see(&self, thread: u64, now: Duration) {
+        if self.holder.load(Ordering::Relaxed) == thread {
+            self.see_holder(now);
+        }
+    }
+
+    /// Lets others have their turn; returns when it is this thread's again. A thread's number is not zero
+    /// and no other thread's.
+    pub fn take(&self, me: u64) {
+        // In a forked child somebody who is not there may have the lock.
+        let Some(mut baton) = self.baton.try_lock_for(HOLDER_LOST) else {
+            return;
+        };
+        if baton.parked.is_empty() && (baton.holder == me || self.is_holder_lost()) {
+            self.give(&mut baton, me);
+            drop(baton);
+            sleep(NAP);
+            return;
+        }
+        if baton.holder == me
+            && let Some(next) = baton.parked.pop_front()
+        {
+            self.give(&mut baton, next);
+            self.passed_on.notify_all();
+        }
+        while baton.holder != me {
+            // It may have been given to this thread and, before that woke up, lost again to another.
+            if !baton.parked.contains(&me) {
+                baton.parked.push_back(me);
+            }
+            self.passed_on.wait_for(&mut baton, HOLDER_LOST);
+            if baton.holder != me && baton.parked.front() == Some(&me) && self.is_holder_lost() {
+                baton.parked.pop_front();
+                self.give(&mut baton, me);
+            }
+        }
+    }
+
+    fn give(&self, baton: &mut Baton, thread: u64) {
+        baton.holder = thread;
+        self.holder.store(thread, Ordering::Relaxed);
+        self.see_holder(self.now());
+    }
+
+    fn see_holder(&self, now: Duration) {
+        let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        self.holder_seen.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn is_holder_lost(&self) -> bool {
+        let seen = Duration::from_nanos(self.holder_seen.load(Ordering::Relaxed));
+        self.now().saturating_sub(seen) > HOLDER_LOST
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_gets_a_turn_and_nobody_waits_for_one_who_has_gone() {
+        let turns = &Turns::new();
+        let take = |thread, count: usize| {
+            for _ in 0..count {
+                turns.take(thread);
+            }
+        };
+        std::thread::scope(|scope| {
+            for (thread, count) in [(1, 1), (2, 50), (3, 50), (4, 100)] {
+                scope.spawn(move || take(thread, count));
+            }
+        });
+        take(5, 3);
+        assert!(turns.baton.lock().parked.is_empty());
+    }
+}

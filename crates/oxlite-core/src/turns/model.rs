@@ -1,0 +1,98 @@
+//! All orders in which a few threads can take turns.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as Unmodelled};
+
+use super::*;
+use crate::sync::model::{explore, run};
+
+/// What the threads have done, noted where loom sees nothing: it adds no order.
+#[derive(Default)]
+struct Notes {
+    gone: Vec<u64>,
+    arrivals: HashMap<u64, usize>,
+}
+
+/// So many threads take so many turns each, beside so many early ticks.
+fn take_turns(preemptions: usize, counts: &'static [usize], ticks: usize) {
+    explore(preemptions, move || {
+        let turns = Arc::new(Turns::new());
+        let notes = Arc::new(Unmodelled::new(Notes::default()));
+        let threads = (1..).zip(counts).map(|(me, &count)| {
+            let (turns, notes) = (Arc::clone(&turns), Arc::clone(&notes));
+            Box::new(move || {
+                for _ in 0..count {
+                    turns.see(me, turns.now());
+                    take_a_turn(&turns, &notes, me, ticks == 0);
+                }
+                notes.lock().expect("no model has failed").gone.push(me);
+            }) as Box<dyn FnOnce() + Send>
+        });
+        let threads = threads.collect();
+        let (who, noted) = (Arc::clone(&turns), Arc::clone(&notes));
+        // Only a holder who has gone, or the lack of any, may keep all others waiting.
+        let is_holder_gone = move |_| {
+            let holder = who.holder.load(Ordering::Relaxed);
+            let notes = noted.lock().expect("no model has failed");
+            holder == NOBODY || notes.gone.contains(&holder)
+        };
+        run((ticks, 2 * HOLDER_LOST), is_holder_gone, threads);
+        let baton = turns.baton.lock();
+        assert!(baton.parked.is_empty());
+        assert!((1..=counts.len() as u64).contains(&baton.holder));
+    });
+}
+
+fn take_a_turn(turns: &Turns, notes: &Unmodelled<Notes>, me: u64, is_in_order: bool) {
+    let arrivals = |thread: &u64| {
+        let notes = notes.lock().expect("no model has failed");
+        notes.arrivals.get(thread).copied().unwrap_or_default()
+    };
+    let mut ahead = Vec::new();
+    if is_in_order {
+        let baton = turns.baton.lock();
+        ahead.extend(
+            baton
+                .parked
+                .iter()
+                .map(|thread| (*thread, arrivals(thread))),
+        );
+    }
+    *notes
+        .lock()
+        .expect("no model has failed")
+        .arrivals
+        .entry(me)
+        .or_default() += 1;
+    turns.take(me);
+    let baton = turns.baton.lock();
+    assert!(!baton.parked.contains(&me), "goes on and is parked");
+    assert!(
+        !baton.parked.contains(&baton.holder),
+        "has the baton and is parked"
+    );
+    let mut parked: Vec<_> = baton.parked.iter().collect();
+    parked.sort_unstable();
+    parked.dedup();
+    assert_eq!(parked.len(), baton.parked.len(), "parked twice");
+    assert_eq!(turns.holder.load(Ordering::Relaxed), baton.holder);
+    for (thread, arrival) in ahead {
+        assert!(
+            !baton.parked.contains(&thread) || arrivals(&thread) != arrival,
+            "goes ahead of one who came before"
+        );
+    }
+}
+
+#[test]
+fn the_baton_goes_round_without_the_help_of_time() {
+    take_turns(3, &[2, 2], 0);
+    take_turns(2, &[2, 1, 1], 0);
+}
+
+#[test]
+fn a_holder_can_lose_it_at_any_moment() {
+    take_turns(3, &[2, 2], 1);
+    take_turns(2, &[2, 1, 1], 1);
+    take_turns(2, &[2, 2], 2);
+}
