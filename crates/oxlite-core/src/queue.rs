@@ -13,6 +13,7 @@
 mod gate;
 mod holder;
 mod lane;
+#[cfg_attr(all(test, loom), path = "queue/lane/model_patience.rs")]
 mod patience;
 
 use std::ffi::CStr;

@@ -17,3 +17,11 @@ pub(crate) use {
     std::thread::sleep,
     std::time::Instant,
 };
+
+/// As the standard library has them: a mutex whose holder has panicked says so.
+pub(crate) mod poisoning {
+    #[cfg(all(test, loom))]
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    #[cfg(not(all(test, loom)))]
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+}

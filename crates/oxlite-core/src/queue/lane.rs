@@ -9,14 +9,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use super::gate::Gate;
 use super::holder::{Holder, Note};
 use super::patience::Patience;
 use crate::deadline::Deadline;
+use crate::sync::Instant;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::poisoning::{Mutex, MutexGuard};
+
+#[cfg(all(test, loom))]
+mod model;
 
 /// How long a thread may go on while another waits.
 const TURN: Duration = Duration::from_micros(500);
@@ -66,6 +71,9 @@ impl Turn {
 struct Waiter {
     deadline: Arc<Deadline>,
     has_pass: AtomicBool,
+    /// Whether it has become the first, or its turn is asked for, since it last looked. Without it a
+    /// call between its look and its sleep would be lost.
+    is_called: AtomicBool,
 }
 
 #[derive(Default)]
@@ -189,6 +197,7 @@ impl Lane {
         let waiter = Arc::new(Waiter {
             deadline: Arc::clone(connection),
             has_pass: AtomicBool::new(false),
+            is_called: AtomicBool::new(false),
         });
         let has_pass = || waiter.has_pass.load(Ordering::Acquire);
         self.line().waiting.push_back(Arc::clone(&waiter));
@@ -197,6 +206,7 @@ impl Lane {
             let is_over = patience.is_over();
             let pause = {
                 let mut line = self.line();
+                waiter.is_called.store(false, Ordering::Relaxed);
                 if has_pass() {
                     return true;
                 }
@@ -222,7 +232,9 @@ impl Lane {
                     }
                 }
             };
-            patience.sleep(pause, has_pass);
+            patience.sleep(pause, || {
+                has_pass() || waiter.is_called.load(Ordering::Acquire)
+            });
         }
     }
 
@@ -303,6 +315,7 @@ impl Line {
 
     fn wake_first(&self) {
         if let Some(first) = self.waiting.front() {
+            first.is_called.store(true, Ordering::Release);
             first.deadline.wake();
         }
     }
