@@ -32,7 +32,7 @@ pub enum BusyPolicy {
     /// limit is measured on the clock.
     Fair,
     /// In a queue, in front of the lock, with the other connections of this process and of others that
-    /// wait this way: see `queue.rs`. Beside those that do not, it tries every 50 microseconds to a
+    /// wait this way: see `queue.rs`. Beside those that do not, it tries every 30 microseconds to a
     /// millisecond. Needs a database in a file; elsewhere, and for all but the write lock, it is
     /// [`Fair`](Self::Fair).
     Gate,

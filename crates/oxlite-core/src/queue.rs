@@ -38,7 +38,7 @@ const PROBE_EVERY: Duration = Duration::from_millis(100);
 
 /// How long the head of the queue sleeps between two tries for SQLite's lock: at first, and once
 /// somebody has had it for longer than [`SHORT_WAIT`].
-const NAP: Duration = Duration::from_micros(50);
+const NAP: Duration = Duration::from_micros(30);
 const LONG_NAP: Duration = Duration::from_millis(1);
 const SHORT_WAIT: Duration = Duration::from_millis(2);
 

@@ -35,12 +35,23 @@ const QUEUE: Byte = Byte(0);
 const WAITING: Byte = Byte(1);
 const HOLDER: Byte = Byte(2);
 
-/// How long a turn lasts, and how many transactions it has.
-const TURN: Duration = Duration::from_micros(500);
-const WRITES: u32 = 20;
+/// How long a turn lasts, and how many transactions it has: among many processes, and among few, where
+/// each change of turns weighs more than the wait. Constants were measured: see DESIGN.md.
+const TURN: Turn = Turn {
+    length: Duration::from_micros(500),
+    writes: 20,
+};
+const TURN_AMONG_FEW: Turn = Turn {
+    length: Duration::from_micros(1000),
+    writes: 100,
+};
 
-/// What a process that stood in line may have saved up, so that a stolen turn is made good.
-const WRITES_AT_MOST: u32 = 80;
+/// Whoever has come to the head of the queue within this time has few others before him.
+const WAIT_AMONG_FEW: Duration = Duration::from_millis(2);
+
+/// What a process that stood in line may have saved up, so that a stolen turn is made good: the writes of
+/// so many turns.
+const TURNS_SAVED: u32 = 4;
 
 /// While somebody waits and yet nobody is the head, it has been woken and does not run yet: it is given
 /// this time, this often.
@@ -50,6 +61,12 @@ const AFTER_YOU_TIMES: u32 = 20;
 /// How often one looks whether the file is still the one that others find under its name.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// What a turn allows.
+struct Turn {
+    length: Duration,
+    writes: u32,
+}
+
 /// A process at the gate of one database.
 pub(super) struct Gate {
     database: PathBuf,
@@ -58,7 +75,11 @@ pub(super) struct Gate {
     attendant: Arc<Attendant>,
     place: Place,
     turn_began: Instant,
+    turn: &'static Turn,
+    /// The transactions that are left of the turn.
     writes: u32,
+    /// When it joined the queue.
+    joined: Instant,
     has_published: bool,
     /// When somebody who waits was last given the time to go first in vain.
     nobody_came: Option<Instant>,
@@ -94,7 +115,9 @@ impl Gate {
             attendant: Attendant::new(file),
             place: Place::Outside,
             turn_began: now,
+            turn: &TURN_AMONG_FEW,
             writes: 0,
+            joined: now,
             has_published: false,
             nobody_came: None,
         })
@@ -118,7 +141,7 @@ impl Gate {
     /// Comes to the gate: goes through in its turn or if nobody waits, else stands in line.
     pub(super) fn arrive(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
         let now = Instant::now();
-        if self.writes > 0 && now.duration_since(self.turn_began) < TURN {
+        if self.writes > 0 && now.duration_since(self.turn_began) < self.turn.length {
             return;
         }
         self.look(now);
@@ -126,7 +149,7 @@ impl Gate {
             Ok(Some(_)) => self.stand_in_line(patience, lane),
             Ok(None) | Err(_) => {
                 self.turn_began = now;
-                self.writes = self.writes.max(WRITES);
+                self.writes = self.writes.max(self.turn.writes);
             }
         }
     }
@@ -168,6 +191,7 @@ impl Gate {
     }
 
     fn join(&mut self, patience: &Patience<'_>, lane: &Arc<Lane>) {
+        self.joined = Instant::now();
         self.let_the_woken_go_first(patience);
         // While the thread is still at it, for an earlier wait, its lock would be ours as well.
         let outcome = match self.attendant.is_locking() {
@@ -209,7 +233,12 @@ impl Gate {
 
     fn become_head(&mut self) {
         self.place = Place::Head(Instant::now());
-        self.writes = (self.writes + WRITES).min(WRITES_AT_MOST);
+        self.turn = match self.joined.elapsed() < WAIT_AMONG_FEW {
+            true => &TURN_AMONG_FEW,
+            false => &TURN,
+        };
+        let saved = self.turn.writes * TURNS_SAVED;
+        self.writes = (self.writes + self.turn.writes).min(saved);
     }
 
     /// Leaves, after it has written or given up.
