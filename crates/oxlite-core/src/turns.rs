@@ -21,12 +21,16 @@ use crate::sync::{Condvar, Instant, Mutex, sleep};
 #[cfg(all(test, loom))]
 mod model;
 
-/// How long the baton's holder keeps away when nobody else is parked: long enough for a thread that
-/// waits for the thing itself to wake up and take it.
+/// How long the baton's holder keeps away before anybody goes on: long enough for a thread that waits for
+/// the thing itself to wake up and take it.
 const NAP: Duration = Duration::from_micros(50);
 
 /// A holder not seen for so long has lost the baton.
 const HOLDER_LOST: Duration = Duration::from_millis(1);
+
+/// How much longer it has from when it got the baton: it competes for the thing itself, which others may
+/// have for long. Otherwise one more thread after the other would compete with it.
+const COMPETES: Duration = Duration::from_millis(100);
 
 /// Nobody's number.
 const NOBODY: u64 = 0;
@@ -71,7 +75,8 @@ impl Turns {
         self.epoch.elapsed()
     }
 
-    /// To be called by a thread that does not want to lose the baton, if it has it: it is still there.
+    /// To be called by a thread that does not want to lose the baton, if it has it: it is still there. Also
+    /// once it has got what it competed for.
     #[inline]
     pub fn see(&self, thread: u64, now: Duration) {
         if self.holder.load(Ordering::Relaxed) == thread {
@@ -86,17 +91,23 @@ impl Turns {
         let Some(mut baton) = self.baton.try_lock_for(HOLDER_LOST) else {
             return;
         };
-        if baton.parked.is_empty() && (baton.holder == me || self.is_holder_lost()) {
+        if baton.holder == me || (baton.parked.is_empty() && self.is_holder_lost()) {
+            // Nobody goes on meanwhile: who waits for the thing itself would lose the race against one who
+            // has just been woken.
             self.give(&mut baton, me);
             drop(baton);
             sleep(NAP);
-            return;
-        }
-        if baton.holder == me
-            && let Some(next) = baton.parked.pop_front()
-        {
-            self.give(&mut baton, next);
-            self.passed_on.notify_all();
+            let Some(again) = self.baton.try_lock_for(HOLDER_LOST) else {
+                return;
+            };
+            baton = again;
+            if baton.holder == me {
+                let Some(next) = baton.parked.pop_front() else {
+                    return;
+                };
+                self.give(&mut baton, next);
+                self.passed_on.notify_all();
+            }
         }
         while baton.holder != me {
             // It may have been given to this thread and, before that woke up, lost again to another.
@@ -114,7 +125,7 @@ impl Turns {
     fn give(&self, baton: &mut Baton, thread: u64) {
         baton.holder = thread;
         self.holder.store(thread, Ordering::Relaxed);
-        self.see_holder(self.now());
+        self.see_holder(self.now() + COMPETES);
     }
 
     fn see_holder(&self, now: Duration) {

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use crate::gil::without;
 
 /// How long a thread may run statements in a row before others get their turn.
-const STREAK_AT_MOST: Duration = Duration::from_micros(1500);
+const STREAK_AT_MOST: Duration = Duration::from_millis(3);
 
 /// A pause this long between two statements ends the streak: Python has had its turn.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -80,6 +80,7 @@ fn give_way_if_due(py: Python<'_>) {
     if now.saturating_sub(streak.began) >= STREAK_AT_MOST {
         without(py, || turns.take(me));
         let now = turns.now();
+        turns.see(me, now);
         streak = Streak {
             began: now,
             seen: now,
