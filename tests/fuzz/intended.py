@@ -141,6 +141,15 @@ INTENDED: tuple[Known, ...] = (
         found="^! OperationalError SQLITE_ERROR SQL logic error",
     ),
     Known(
+        "serialize of what must not be read",
+        "The standard library says for every reason that it is unable to serialize; Oxlite has the"
+        " reason.",
+        (MEMORY, "c0.set_authorizer(lambda *a: 2**40)", "c0.serialize()"),
+        step="serialize",
+        expected="unable to serialize",
+        found="SQLITE_",
+    ),
+    Known(
         "deserialize of nothing",
         "The standard library takes the NULL of an allocation of no bytes for a lack of memory.",
         (MEMORY, "c0.deserialize(b'')"),

@@ -179,14 +179,16 @@ def test_a_database_in_a_backup_is_not_replaced(source: sqlite3.Connection, whic
     content = source.serialize()
     target = sqlite3.connect(":memory:")
     connection = source if which == "source" else target
-    refused = []
+    reason = {"source": "backup is in progress", "target": "target of a backup"}[which]
+    refused = 0
 
     def replace(*_: object) -> None:
-        with pytest.raises(sqlite3.OperationalError, match="backup is in progress") as raised:
+        nonlocal refused
+        with pytest.raises(sqlite3.OperationalError, match=reason):
             connection.deserialize(content)
-        refused.append(raised.value.sqlite_errorcode)
+        refused += 1
 
     source.backup(target, pages=20, progress=replace, sleep=0)
-    assert set(refused) == {sqlite3.SQLITE_BUSY}
+    assert refused > 1
     assert count(target) == ROWS
     target.close()

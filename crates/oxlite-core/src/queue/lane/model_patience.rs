@@ -15,7 +15,12 @@ pub(super) struct Patience<'w> {
 }
 
 impl<'w> Patience<'w> {
-    pub(super) fn new(_: &'w Arc<Deadline>, _: std::time::Instant, _: &'w BusyWait<'w>) -> Self {
+    pub(super) fn new(
+        _: &'w Arc<Deadline>,
+        _: std::time::Instant,
+        _: Duration,
+        _: &'w BusyWait<'w>,
+    ) -> Self {
         unreachable!("the models run no SQLite")
     }
 
@@ -34,6 +39,10 @@ impl<'w> Patience<'w> {
 
     pub(super) fn is_over(&self) -> bool {
         self.remaining().is_zero() || self.deadline.is_over()
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        false
     }
 
     pub(super) fn sleep(&self, pause: Duration, is_woken: impl Fn() -> bool) {
