@@ -16,6 +16,8 @@ import os
 import shutil
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -156,6 +158,7 @@ class Judge:
         return verdict
 
     def _held(self) -> tuple[int, int, int]:
+        _wait_for_the_gates_threads()
         return *self.injector.live_blocks(), len(list(Path("/proc/self/fd").iterdir()))
 
     def _fresh_folder(self) -> Path:
@@ -295,3 +298,17 @@ class Judge:
                 verdict.add(
                     "of several files some are of the step before and some of the one after"
                 )
+
+
+def _wait_for_the_gates_threads() -> None:
+    """Waits for the threads that wait in line for a process: they end a moment after their gate."""
+    ends = time.monotonic() + 10
+    while any(_is_a_gates(task) for task in Path("/proc/self/task").iterdir()):
+        assert time.monotonic() < ends, "a thread that waits in line does not end"
+        time.sleep(0.001)
+
+
+def _is_a_gates(task: Path) -> bool:
+    with suppress(OSError):
+        return (task / "comm").read_text().strip() == "oxlite-gate"
+    return False  # it has just ended
