@@ -51,7 +51,7 @@ pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::Connection;
 pub use deadline::{Deadline, Stretch};
 pub use error::{Error, Result};
-pub use options::{JournalChoice, OpenOptions};
+pub use options::{JournalChoice, OpenOptions, timeout_from_seconds};
 pub use pool::{Pool, PoolError, PoolStatistics};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};

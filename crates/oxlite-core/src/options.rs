@@ -95,14 +95,7 @@ impl OpenOptions {
 
     /// How long a lock is waited for, in seconds; negative counts as zero.
     pub fn with_timeout(mut self, timeout_seconds: f64) -> Result<Self> {
-        if timeout_seconds.is_nan() {
-            return Err(Error::Value(
-                "timeout must be a number of seconds, not NaN".into(),
-            ));
-        }
-        // SQLite counts milliseconds in a 32-bit int: 24.8 days is as long as for ever.
-        let seconds = timeout_seconds.clamp(0.0, f64::from(i32::MAX) / 1000.0);
-        self.timeout = Duration::from_secs_f64(seconds);
+        self.timeout = timeout_from_seconds(timeout_seconds)?;
         Ok(self)
     }
 
@@ -137,4 +130,16 @@ impl OpenOptions {
         self.is_cancelled = is_cancelled;
         self
     }
+}
+
+/// A time limit in seconds; negative counts as zero.
+pub fn timeout_from_seconds(seconds: f64) -> Result<Duration> {
+    if seconds.is_nan() {
+        return Err(Error::Value(
+            "timeout must be a number of seconds, not NaN".into(),
+        ));
+    }
+    // SQLite counts milliseconds in a 32-bit int: 24.8 days is as long as for ever.
+    let seconds = seconds.clamp(0.0, f64::from(i32::MAX) / 1000.0);
+    Ok(Duration::from_secs_f64(seconds))
 }

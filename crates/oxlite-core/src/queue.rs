@@ -3,8 +3,7 @@
 //!
 //! The queue is about order alone. SQLite's own lock decides who writes, so whatever goes wrong here (a
 //! missing file, a stopped process, a program that knows of no queue) costs order, never correctness,
-//! and holds no process up for longer than [`PROBE_EVERY`], nobody for longer than
-//! its timeout.
+//! and holds no process up for longer than [`PROBE_EVERY`], nobody for longer than its timeout.
 //!
 //! Strict order costs a context switch for each transaction; no order starves whoever is unlucky. So
 //! writers take **turns**: in its turn, a fraction of a millisecond long, a thread or a process goes
@@ -105,14 +104,21 @@ impl Writer {
         if patience.is_over() {
             return false;
         }
-        match &mut state.pass {
+        let waited = match &mut state.pass {
             // For readers, in rollback mode, or for another database. Whoever is in line waits for us.
-            _ if has_write_lock && began.elapsed() < SHORT_WAIT => patience.sleep(NAP, || false),
-            _ if has_write_lock => patience.sleep(LONG_NAP, || false),
-            Some(pass) if !pass.is_head() => pass.stand_in_line(&patience),
-            Some(pass) if pass.waited_at_the_head() < SHORT_WAIT => patience.sleep(NAP, || false),
-            _ => patience.sleep(LONG_NAP, || false),
-        }
+            _ if has_write_lock => began.elapsed(),
+            Some(pass) if !pass.is_head() => {
+                pass.stand_in_line(&patience);
+                return !patience.is_over();
+            }
+            Some(pass) => pass.waited_at_the_head(),
+            None => Duration::MAX,
+        };
+        let nap = match waited < SHORT_WAIT {
+            true => NAP,
+            false => LONG_NAP,
+        };
+        patience.sleep(nap, || false);
         !patience.is_over()
     }
 }

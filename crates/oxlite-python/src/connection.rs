@@ -13,7 +13,7 @@ mod shortcuts;
 mod switches;
 mod transactions;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -454,15 +454,16 @@ pub(crate) fn connect<'py>(
 /// Raises an auditing event (PEP 578), as the standard library does: the event's name and what it is
 /// about.
 fn audit<'py>(py: Python<'py>, event: impl PyCallArgs<'py>) -> PyResult<()> {
-    // SAFETY: the GIL is held; a borrowed reference, or NULL when `sys` has been emptied already.
-    let audit = unsafe {
-        let audit = ffi::PySys_GetObject(c"audit".as_ptr());
-        Bound::from_borrowed_ptr_or_opt(py, audit)
-    };
-    match audit {
+    match sys_object(py, c"audit") {
         Some(audit) => audit.call1(event).map(drop),
         None => Ok(()),
     }
+}
+
+/// What `sys` has under a name; nothing when it has been emptied already.
+pub(crate) fn sys_object<'py>(py: Python<'py>, name: &CStr) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: the GIL is held; a borrowed reference, or NULL.
+    unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(name.as_ptr())) }
 }
 
 /// A name for SQLite.

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use oxlite_core::{Connection as Core, JournalConversion, OtherUsers};
 use parking_lot::Mutex;
 use pyo3::call::PyCallArgs;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::connection::lock;
+use crate::connection::{lock, sys_object};
 use crate::gil::attached;
 
 /// The files of which [`tell_of_other_users`] has told.
@@ -78,11 +77,7 @@ pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
 
 /// Whether another SQLite has been imported; not while the interpreter ends, when nobody listens.
 fn has_other_sqlite(py: Python<'_>) -> bool {
-    // SAFETY: the GIL is held; a borrowed reference, or NULL when `sys` has been emptied already.
-    let modules = unsafe {
-        let modules = ffi::PySys_GetObject(c"modules".as_ptr());
-        Bound::from_borrowed_ptr_or_opt(py, modules)
-    };
+    let modules = sys_object(py, c"modules");
     let is_imported = |name: &&str| {
         modules
             .as_ref()

@@ -1,14 +1,11 @@
 //! `Pool`: objects that are lent one at a time each. What a database's connections wait in.
 
-use std::time::Duration;
-
-use oxlite_core::{Pool as Core, PoolError};
+use oxlite_core::{Pool as Core, PoolError, timeout_from_seconds};
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
-use crate::error::ProgrammingError;
+use crate::error::{ProgrammingError, from_core};
 use crate::gil::{is_signalled, raise_kept, without};
 
 /// A fixed number of objects to lend; those who wait for one are served in order.
@@ -29,7 +26,7 @@ impl Pool {
     /// Borrows an object, that which came back last; waits for one for `timeout` seconds. A tuple of it,
     /// or `None` if none came back.
     fn take(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<(Py<PyAny>,)>> {
-        let timeout = seconds(timeout)?;
+        let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         let taken = match self.core.try_take() {
             Ok(Some(object)) => Ok(object),
             Ok(None) => without(py, || self.core.take(timeout, || !is_signalled())),
@@ -56,7 +53,7 @@ impl Pool {
     /// Waits for `timeout` seconds until all that is lent has come back to the closed pool; whether it
     /// has.
     fn wait_for_all(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let timeout = seconds(timeout)?;
+        let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         let have_all = without(py, || self.core.wait_for_all(timeout, || !is_signalled()));
         raise_kept()?;
         Ok(have_all)
@@ -77,16 +74,4 @@ impl Pool {
         });
         outcome
     }
-}
-
-/// A time limit.
-fn seconds(timeout: f64) -> PyResult<Duration> {
-    // As long as a connection's timeout can be.
-    const LONGEST: f64 = i32::MAX as f64 / 1000.0;
-    if timeout.is_nan() {
-        return Err(PyValueError::new_err(
-            "timeout must be a number of seconds, not NaN",
-        ));
-    }
-    Ok(Duration::from_secs_f64(timeout.clamp(0.0, LONGEST)))
 }

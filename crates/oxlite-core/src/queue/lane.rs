@@ -122,7 +122,13 @@ impl Lane {
             return Ok(known);
         }
         lanes.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Arc::new(Self {
+        let lane = Arc::new(Self::new(path.to_owned()));
+        lanes.insert(identity, Arc::downgrade(&lane));
+        Ok(lane)
+    }
+
+    fn new(database: PathBuf) -> Self {
+        Self {
             line: Mutex::new(Line {
                 is_taken: false,
                 waiting: VecDeque::new(),
@@ -133,12 +139,10 @@ impl Lane {
                 },
                 note: None,
             }),
-            database: path.to_owned(),
+            database,
             gate: OnceLock::new(),
             counters: Counters::default(),
-        });
-        lanes.insert(identity, Arc::downgrade(&lane));
-        Ok(lane)
+        }
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {

@@ -12,21 +12,8 @@ const SHORT: Duration = TURN;
 /// Each connection writes so many times, and waits for so long at most.
 fn write(preemptions: usize, writers: &'static [(usize, Duration)], ticks: usize) {
     explore(preemptions, move || {
-        let lane = Arc::new(Lane {
-            line: Mutex::new(Line {
-                is_taken: false,
-                waiting: VecDeque::new(),
-                turn: Turn {
-                    of: 0,
-                    began: Instant::now(),
-                    is_timed: false,
-                },
-                note: None,
-            }),
-            database: PathBuf::new(),
-            gate: OnceLock::from(Err(String::new())),
-            counters: Counters::default(),
-        });
+        let lane = Arc::new(Lane::new(PathBuf::new()));
+        drop(lane.gate.set(Err(String::new())));
         let inside = Arc::new(Unmodelled::new(0));
         let threads = writers.iter().map(|&(count, timeout)| {
             let (lane, inside) = (Arc::clone(&lane), Arc::clone(&inside));
