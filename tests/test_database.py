@@ -61,7 +61,7 @@ def test_a_write_request_answers_row_count_row_id_and_rows(db: Database) -> None
     result = db.execute("INSERT INTO t (x) VALUES (:b), ('c') RETURNING id, x", {"b": "b"})
     assert result.rows == [(2, "b"), (3, "c")]
     assert (result.rowcount, result.lastrowid) == (2, 3)
-    assert db.execute("SELECT count(*) FROM t") == (-1, 3, [(3,)])
+    assert db.execute("SELECT count(*) FROM t") == (-1, None, [(3,)])
     assert db.executemany("INSERT INTO t (x) VALUES (?)", iter([("d",), ("e",)])).rowcount == 2
 
 

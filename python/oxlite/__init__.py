@@ -10,6 +10,7 @@ Importing ``oxlite`` loads the driver and nothing else: no framework, no command
 
 from oxlite import sqlite3
 from oxlite._native import (
+    CommitOutcomeUnknown,
     LockedError,
     PoolTimeout,
     Session,
@@ -25,6 +26,7 @@ from oxlite.opening import connect
 from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [
+    "CommitOutcomeUnknown",
     "Connection",
     "Database",
     "LockedError",

@@ -2,11 +2,13 @@
 
 Each thread borrows a connection for as long as it needs one: a reader, which cannot write, or the
 writer, of which there is one in the process, since SQLite has one write lock. Writers of other
-processes are met in the queue for that lock.
+processes are met in the queue for that lock. Single statements that write at the same time are
+committed together (group commit).
 
 Invariants:
 - A connection is lent to one thread at a time, and comes back without a transaction.
 - A thread never waits for itself: what would is refused.
+- A connection whose COMMIT has an unknown outcome is not used again.
 - In a forked child the connections of the parent are left alone, and new ones opened.
 """
 
@@ -20,7 +22,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from oxlite import sqlite3
-from oxlite._native import LockedError, Pool, PoolTimeout
+from oxlite._native import CommitOutcomeUnknown, LockedError, Pool, PoolTimeout, Writer
 from oxlite.opening import connect
 from oxlite.sqlite3 import Connection
 
@@ -35,7 +37,7 @@ class Result(NamedTuple):
 
     Attributes:
         rowcount: How many rows it has changed; -1 if it was no INSERT, UPDATE, DELETE or REPLACE.
-        lastrowid: The row id of the latest insert on the writer.
+        lastrowid: The row id of the last row that it has inserted; ``None`` if it inserted none.
         rows: The rows of a RETURNING clause, or of a query: tuples, or what the row factory makes.
     """
 
@@ -52,6 +54,8 @@ class DatabaseStatistics(NamedTuple):
         readers_lent: Readers in use.
         readers_waiting: Threads that wait for a reader.
         writer_waiting: Threads that wait for the writer.
+        batches: How many transactions ``execute`` and ``executemany`` have committed.
+        batched_writes: How many calls of them those were.
         passes: How often this process was let through to the write lock.
         lane_waits: How often a connection waited for another one of this process.
         gate_waits: How often this process waited for other processes.
@@ -63,6 +67,8 @@ class DatabaseStatistics(NamedTuple):
     readers_lent: int
     readers_waiting: int
     writer_waiting: int
+    batches: int
+    batched_writes: int
     passes: int
     lane_waits: int
     gate_waits: int
@@ -70,7 +76,10 @@ class DatabaseStatistics(NamedTuple):
     no_gate: str | None
 
 
-class _Lending:
+_BATCH_LIMITS = {"group": 256, "each": 1}
+
+
+class _Readers:
     """Connections to lend, opened when they are first needed."""
 
     def __init__(self, count: int, open_one: Callable[[], Connection]) -> None:
@@ -163,6 +172,7 @@ class Database:
         setup: Callable[[Connection], object] | None = None,
         pragmas: Mapping[str, bool | int | str] | None = None,
         journal: Literal["profile", "keep"] = "profile",
+        durable_commit: Literal["group", "each"] = "group",
         detect_types: int = 0,
         cached_statements: int = 128,
         statement_timeout: float | None = None,
@@ -180,6 +190,8 @@ class Database:
                 row factory, ATTACH.
             pragmas: As for ``oxlite.connect``, like the rest.
             journal: See there.
+            durable_commit: ``"group"``: what threads ``execute`` at the same time is committed
+                together. ``"each"``: every call by itself.
             detect_types: See there.
             cached_statements: See there.
             statement_timeout: See there.
@@ -195,12 +207,16 @@ class Database:
                 "a Database needs a file: a database in memory belongs to one connection"
                 " (oxlite.connect(':memory:'))"
             )
+        if durable_commit not in _BATCH_LIMITS:
+            known = " or ".join(map(repr, _BATCH_LIMITS))
+            raise ValueError(f"durable_commit must be {known}, not {durable_commit!r}")
         if readers < 1:
             raise ValueError(f"readers must be at least 1, not {readers}")
         # Wherever the process goes later; pathlib takes longer to import than all of oxlite.
         self._path = os.path.abspath(name)  # noqa: PTH100
         self._timeout = timeout
         self._reader_count = readers
+        self._batch_limit = _BATCH_LIMITS[durable_commit]
         self._setup = setup
         self._options: dict[str, Any] = {
             "profile": profile,
@@ -217,18 +233,18 @@ class Database:
         }
         self._is_closed = False
         self._start()
-        self._writer.give(self._take_writer())
+        with self._lent_writer():
+            pass
 
     def _start(self) -> None:
         """Begin with no connection, in this process."""
         self._process_id = os.getpid()
-        self._readers = _Lending(self._reader_count, self._open_reader)
-        self._writer = _Lending(1, self._open_writer)
+        self._readers = _Readers(self._reader_count, self._open_reader)
+        self._writer = Writer(self._open_writer, self._timeout, self._batch_limit)
 
     def _open_writer(self) -> Connection:
         connection = connect(self._path, **self._options)
         self._set_up(connection)
-        self._latest_writer = connection
         return connection
 
     def _open_reader(self) -> Connection:
@@ -272,25 +288,46 @@ class Database:
             )
         return connection
 
-    def _take_writer(self) -> Connection:
+    @contextmanager
+    def _lent_writer(self) -> Iterator[Connection]:
+        """Borrow the writer. It is given back with its transaction rolled back if one is open."""
         self._check()
         writer = self._writer
-        if writer.lent_to_this_thread():
-            raise sqlite3.ProgrammingError(
-                "This thread is inside db.write() and would wait for itself: write through the"
-                " connection that db.write() has given."
-            )
-        connection = writer.take(self._timeout)
-        if connection is None:
-            error = LockedError(
-                "database is locked: this process's writer has been in use for"
-                f" {self._timeout:g} s: {_described(writer.holders())}"
-            )
-            error.holder = None
-            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
-            error.sqlite_errorname = "SQLITE_BUSY"
-            raise error
-        return connection
+        try:
+            connection = writer.take()
+        except TimeoutError:
+            raise self._writer_in_use() from None
+        try:
+            yield connection
+        except CommitOutcomeUnknown:
+            connection.close()
+            raise
+        finally:
+            self._give_back(writer, connection)
+
+    def _give_back(self, writer: Writer, connection: Connection) -> None:
+        if self._process_id != os.getpid() or writer is not self._writer:
+            return  # forked inside the block: the writer is the parent's
+        try:
+            if connection.in_transaction:
+                connection.rollback()
+            is_usable = not self._is_closed
+        except sqlite3.Error:
+            is_usable = False  # closed, or beyond repair: the next one is new
+        if not is_usable:
+            writer.discard()
+        writer.give()
+
+    def _writer_in_use(self) -> LockedError:
+        holder = self._writer.holder()
+        error = LockedError(
+            "database is locked: this process's writer has been in use for"
+            f" {self._timeout:g} s: {_described([holder] if holder else [])}"
+        )
+        error.holder = None
+        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        error.sqlite_errorname = "SQLITE_BUSY"
+        return error
 
     def query(self, sql: str, parameters: _Parameters = ()) -> _Rows:
         """Run a query on a reader.
@@ -362,8 +399,7 @@ class Database:
             oxlite.sqlite3.ProgrammingError: This thread has the writer already; or the transaction
                 was ended inside the block.
         """
-        connection = self._take_writer()
-        try:
+        with self._lent_writer() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             if not connection.in_transaction:
@@ -372,11 +408,14 @@ class Database:
                     " error that rolls back; what came after it was committed by itself."
                 )
             connection.commit()
-        finally:
-            self._writer.give(connection)
 
     def execute(self, sql: str, parameters: _Parameters = ()) -> Result:
         """Run one statement on the writer, in a transaction of its own.
+
+        With ``durable_commit="group"`` an INSERT, UPDATE, DELETE or REPLACE may share its COMMIT
+        with those of other threads. It succeeds or fails as if it were alone; but SQL functions
+        may be called in another thread, and again if a transaction has to be repeated. A signal
+        does not interrupt it once it has begun together with others.
 
         Args:
             sql: One statement. BEGIN, COMMIT and their like are refused.
@@ -387,10 +426,21 @@ class Database:
 
         Raises:
             oxlite.LockedError: The writer, or the lock, could not be had in time.
-            oxlite.sqlite3.Error: What the statement raises; it has changed nothing then.
+            oxlite.CommitOutcomeUnknown: COMMIT has failed so that nobody can tell whether it will
+                be there after a crash. The writer is opened anew.
+            oxlite.sqlite3.Error: What the statement raises. It has changed nothing then, unless
+                it says OR FAIL (https://sqlite.org/lang_conflict.html).
         """
-        connection = self._take_writer()
+        self._check()
         try:
+            answer = self._writer.execute(sql, parameters, False)
+        except TimeoutError:
+            raise self._writer_in_use() from None
+        return self._execute_alone(sql, parameters) if answer is None else Result(*answer)
+
+    def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
+        """Run a statement that cannot share its transaction, or whose parameters need it."""
+        with self._lent_writer() as connection:
             cursor = connection.execute(sql, parameters)
             rows = cursor.fetchall()
             if connection.in_transaction:
@@ -398,15 +448,22 @@ class Database:
                     "A transaction of several statements needs db.write(); this one was rolled"
                     " back."
                 )
-            return Result(cursor.rowcount, cursor.lastrowid, rows)
-        finally:
-            self._writer.give(connection)
+            has_changed = cursor.rowcount > 0
+            return Result(cursor.rowcount, cursor.lastrowid if has_changed else None, rows)
 
     def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
         """Run one statement on the writer with each set of parameters, all in one transaction.
 
-        Raises as ``execute``; an error rolls all of them back.
+        A list or tuple of up to 1000 sets may share its COMMIT as with ``execute``. Raises as that
+        does; an error undoes all of them.
         """
+        self._check()
+        try:
+            answer = self._writer.execute(sql, parameters, True)
+        except TimeoutError:
+            raise self._writer_in_use() from None
+        if answer is not None:
+            return Result(*answer)
         with self.write() as connection:
             cursor = connection.executemany(sql, parameters)
             return Result(cursor.rowcount, cursor.lastrowid, [])
@@ -415,19 +472,21 @@ class Database:
         """What it is doing now, and what this process has done in the queue for the write lock."""
         self._check()
         idle, lent, waiting = self._readers.statistics()
-        writer_waiting = self._writer.statistics()[2]
-        queue = self._latest_writer.queue_statistics()
-        assert queue is not None  # it is opened with busy="gate"
+        writer_waiting, batches, batched_writes = self._writer.statistics()
+        connection = self._writer.connection
+        queue = None if connection is None else connection.queue_statistics()
         return DatabaseStatistics(
             readers_idle=idle,
             readers_lent=lent,
             readers_waiting=waiting,
             writer_waiting=writer_waiting,
-            passes=queue["passes"],
-            lane_waits=queue["lane_waits"],
-            gate_waits=queue["gate_waits"],
-            bypasses=queue["bypasses"],
-            no_gate=queue["no_gate"],
+            batches=batches,
+            batched_writes=batched_writes,
+            passes=queue["passes"] if queue else 0,
+            lane_waits=queue["lane_waits"] if queue else 0,
+            gate_waits=queue["gate_waits"] if queue else 0,
+            bypasses=queue["bypasses"] if queue else 0,
+            no_gate=queue["no_gate"] if queue else None,
         )
 
     def close(self, timeout: float = 5.0) -> None:
@@ -448,13 +507,25 @@ class Database:
             return  # they are the parent's
         ends = time.monotonic() + timeout
         kept = []
-        for name, lending in (("readers", self._readers), ("the writer", self._writer)):
-            if not lending.close(max(0.0, ends - time.monotonic())):
-                kept.append(f"{name} {_described(lending.holders())}")
+        if not self._readers.close(timeout):
+            kept.append(f"readers {_described(self._readers.holders())}")
+        if not self._close_writer(max(0.0, ends - time.monotonic())):
+            holder = self._writer.holder()
+            kept.append(f"the writer {_described([holder] if holder else [])}")
         if kept:
             raise sqlite3.OperationalError(
                 f"still in use after {timeout:g} s: {'; '.join(kept)}; closed when given back"
             )
+
+    def _close_writer(self, timeout: float) -> bool:
+        """Close it, interrupting it when time is up; tell whether it has come back."""
+        if self._writer.close(timeout):
+            return True
+        if (connection := self._writer.connection) is not None:
+            with suppress(sqlite3.Error):
+                connection.interrupt()
+        # An interrupted statement ends at once; a thread that only holds the writer does not.
+        return self._writer.close(1.0)
 
     def __enter__(self) -> Self:
         """The database, which is closed at the end of the block."""

@@ -96,20 +96,19 @@ impl BusyPolicy {
         }
     }
 
-    /// Makes the connection wait this way, for at most `timeout` each time. Returns the queue that it
-    /// waits in, if it is one.
+    /// Makes the connection wait this way, for at most `timeout` each time. Returns its place in the
+    /// queue, if it waits in one.
     pub(crate) fn install(
         &self,
         locked: &Locked<'_>,
         timeout: Duration,
         deadline: &Arc<Deadline>,
-    ) -> Result<Option<Arc<Lane>>> {
+    ) -> Result<Option<Arc<Writer>>> {
         if let Self::Gate = self
             && let Some(path) = locked.path().filter(|_| !locked.is_read_only())
             && let Ok(lane) = Lane::of(&path)
         {
-            Writer::install(Arc::clone(&lane), locked, timeout, deadline)?;
-            return Ok(Some(lane));
+            return Writer::install(lane, locked, timeout, deadline).map(Some);
         }
         let deadline = Arc::clone(deadline);
         let has_ended =

@@ -18,7 +18,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::profile::{JournalConversion, Profile, Setting, apply};
-use crate::queue::{Lane, QueueStatistics};
+use crate::queue::{QueueStatistics, Writer};
 use crate::sql::{self, StatementKind};
 use crate::statement_cache::{CachedStatement, StatementCache};
 
@@ -33,7 +33,7 @@ pub struct Connection {
     busy: BusyPolicy,
     timeout: Duration,
     deadline: Arc<Deadline>,
-    lane: Option<Arc<Lane>>,
+    writer: Option<Arc<Writer>>,
     /// Whether it may share its page cache, and so wait for other connections of this process.
     may_share_cache: AtomicBool,
     uri: bool,
@@ -54,15 +54,18 @@ impl Connection {
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
-        let (applied, lane) = {
+        let (applied, writer) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
-            let lane = options.busy.install(&locked, options.timeout, &deadline)?;
+            let writer = options.busy.install(&locked, options.timeout, &deadline)?;
+            if options.profile.is_strict {
+                locked.watch_commits();
+            }
             let applied = apply(&locked, options).map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
             })?;
-            (applied, lane)
+            (applied, writer)
         };
         Ok(Self {
             raw,
@@ -71,7 +74,7 @@ impl Connection {
             busy: options.busy.clone(),
             timeout: options.timeout,
             deadline,
-            lane,
+            writer,
             may_share_cache: AtomicBool::new(options.may_share_cache()),
             uri: options.uri,
             settings: applied.settings,
@@ -102,6 +105,18 @@ impl Connection {
     /// How opening has changed the journal mode of an existing file, persistently; if it has.
     pub fn converted(&self) -> Option<&JournalConversion> {
         self.converted.as_ref()
+    }
+
+    /// Runs `work`, in which it waits for the write lock for at most `timeout`; where it stands in no
+    /// queue, as long as ever.
+    pub(crate) fn waiting_at_most<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
+        let Some(writer) = &self.writer else {
+            return work();
+        };
+        let before = writer.set_timeout(timeout.min(self.timeout));
+        let outcome = work();
+        writer.set_timeout(before);
+        outcome
     }
 
     /// Who else of this process has the main database open, if it is a file: another SQLite, or plain
@@ -160,6 +175,9 @@ impl Connection {
     /// what they broke off, among them the wait for a lock.
     pub fn explain(&self, locked: &Locked<'_>, error: oxlite_sqlite::Error) -> Error {
         let code = error.primary_code();
+        if error.is_of_commit() && self.profile.is_strict && leaves_commit_open(code) {
+            return Error::CommitOutcomeUnknown(error);
+        }
         if !matches!(code, codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY) {
             return Error::Sqlite(error);
         }
@@ -179,7 +197,7 @@ impl Connection {
                 "interrupted",
             ));
         }
-        if !self.profile.is_strict && self.lane.is_none() {
+        if !self.profile.is_strict && self.writer.is_none() {
             return Error::Sqlite(error); // as the standard library has it
         }
         if error.code() == codes::SQLITE_BUSY_SNAPSHOT {
@@ -190,13 +208,15 @@ impl Connection {
         if !is_lock {
             return Error::Sqlite(error);
         }
-        let holder = self.lane.as_ref().map(|lane| lane.holder());
+        let holder = self.writer.as_ref().map(|writer| writer.lane().holder());
         Error::locked(error, holder)
     }
 
     /// What the queue for the write lock has done in this process, if this connection waits in one.
     pub fn queue_statistics(&self) -> Option<QueueStatistics> {
-        self.lane.as_ref().map(|lane| lane.statistics())
+        self.writer
+            .as_ref()
+            .map(|writer| writer.lane().statistics())
     }
 
     /// Whether it has not been closed.
@@ -318,6 +338,21 @@ impl Drop for Connection {
             std::mem::forget(std::mem::replace(statements, StatementCache::new(0)));
         }
     }
+}
+
+/// Whether an error of COMMIT leaves open what a crash would leave. A commit that was refused, or for
+/// which the disk had no room, was not written as a whole; one whose sync has failed may have been, and
+/// be found when the log is next recovered, although this connection has rolled it back.
+fn leaves_commit_open(primary_code: i32) -> bool {
+    !matches!(
+        primary_code,
+        codes::SQLITE_BUSY
+            | codes::SQLITE_LOCKED
+            | codes::SQLITE_CONSTRAINT
+            | codes::SQLITE_FULL
+            | codes::SQLITE_INTERRUPT
+            | codes::SQLITE_READONLY
+    )
 }
 
 /// Refuses SQL longer than this connection's limit, before anything copies it.

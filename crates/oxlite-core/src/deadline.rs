@@ -26,6 +26,8 @@ pub struct Deadline {
     was_passed: AtomicBool,
     /// Whether the layer above wants the statement ended.
     is_cancelled: fn() -> bool,
+    /// Whether it is not asked.
+    is_shielded: AtomicBool,
     /// Wakes whoever waits for a lock of the file, since he has been interrupted.
     sleeping: Mutex<()>,
     interrupted: Condvar,
@@ -35,6 +37,7 @@ impl Deadline {
     pub(crate) fn new(is_cancelled: fn() -> bool) -> Self {
         Self {
             is_cancelled,
+            is_shielded: AtomicBool::new(false),
             epoch: Instant::now(),
             at: AtomicU64::new(NEVER),
             was_passed: AtomicBool::new(false),
@@ -61,7 +64,13 @@ impl Deadline {
     /// Whether the statement must end now.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.is_passed() || (self.is_cancelled)()
+        self.is_passed() || (!self.is_shielded.load(Ordering::Relaxed) && (self.is_cancelled)())
+    }
+
+    /// From now on the layer above is not asked: what runs is not its own affair alone.
+    pub(crate) fn shield(&self) -> Shield<'_> {
+        self.is_shielded.store(true, Ordering::Relaxed);
+        Shield(self)
     }
 
     /// Whether it has used up its time; the error it ends with is then a timeout.
@@ -123,6 +132,15 @@ impl Drop for Stretch<'_> {
             // What was not asked about is over: a later error has another cause.
             self.deadline.was_passed.store(false, Ordering::Relaxed);
         }
+    }
+}
+
+/// A stretch in which the layer above is not asked.
+pub(crate) struct Shield<'d>(&'d Deadline);
+
+impl Drop for Shield<'_> {
+    fn drop(&mut self) {
+        self.0.is_shielded.store(false, Ordering::Relaxed);
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Error {
     },
     /// A transaction that has read would write, and what it has read is no longer the newest.
     StaleSnapshot(oxlite_sqlite::Error),
+    /// COMMIT has failed in a way that leaves open whether the transaction will be there after a crash.
+    CommitOutcomeUnknown(oxlite_sqlite::Error),
     /// A pragma was accepted by SQLite and yet is not in force.
     PragmaIneffective {
         /// The pragma's name.
@@ -51,6 +53,7 @@ impl fmt::Display for Error {
             Self::Sqlite(error)
             | Self::StatementTimeout(error)
             | Self::StaleSnapshot(error)
+            | Self::CommitOutcomeUnknown(error)
             | Self::Locked { error, .. } => error.fmt(formatter),
             Self::Value(text) | Self::Type(text) | Self::Programming(text) | Self::Data(text) => {
                 formatter.write_str(text)
@@ -69,6 +72,28 @@ impl fmt::Display for Error {
 }
 
 impl Error {
+    /// A parameter set that is too short or too long.
+    pub fn wrong_count(wanted: usize, supplied: usize) -> Self {
+        Self::Programming(format!(
+            "Incorrect number of bindings supplied. The current statement uses {wanted}, and there are \
+             {supplied} supplied."
+        ))
+    }
+
+    /// Parameter `index` (from 1) has no name, but the values have nothing else.
+    pub fn no_name(index: usize) -> Self {
+        Self::Programming(format!(
+            "Binding {index} has no name, but you supplied a dictionary (which has only names)."
+        ))
+    }
+
+    /// No value for the parameter of that name.
+    pub fn no_value(name: &str) -> Self {
+        Self::Programming(format!(
+            "You did not supply a value for binding parameter :{name}."
+        ))
+    }
+
     /// The error of a wait for a lock that was in vain. `holder` is who has it, as far as the queue for
     /// the write lock knows; nothing if the connection does not wait in one.
     pub(crate) fn locked(error: oxlite_sqlite::Error, holder: Option<Option<Holder>>) -> Self {

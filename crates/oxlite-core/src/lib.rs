@@ -32,6 +32,7 @@ mod cannot_open;
 mod connection;
 mod deadline;
 mod error;
+mod group_commit;
 mod nearest;
 mod options;
 mod pool;
@@ -45,12 +46,16 @@ mod transaction;
 mod turns;
 mod uri;
 
-pub use oxlite_sqlite::{LockError, Locked, OtherUsers, Step, ValueRef};
+pub use oxlite_sqlite::{LockError, Locked, OtherUsers, Step, Value, ValueRef};
 
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::Connection;
 pub use deadline::{Deadline, Stretch};
 pub use error::{Error, Result};
+pub use group_commit::{
+    Answer, Batch, Line, LineError, LineStatistics, Outcome, Parameters, Request, Submitted,
+    run_batch,
+};
 pub use options::{JournalChoice, OpenOptions, timeout_from_seconds};
 pub use pool::{Pool, PoolError, PoolStatistics};
 pub use pragma::PragmaValue;

@@ -17,6 +17,7 @@ mod patience;
 
 use std::ffi::CStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{BusyWait, Locked, WriteQueue, codes};
@@ -48,7 +49,8 @@ const WORTH_TELLING: Duration = Duration::from_millis(10);
 pub(crate) struct Writer {
     lane: Arc<Lane>,
     deadline: Arc<Deadline>,
-    timeout: Duration,
+    /// How long it waits, in nanoseconds.
+    timeout: AtomicU64,
     wait: Mutex<Wait>,
 }
 
@@ -69,11 +71,11 @@ impl Writer {
         locked: &Locked<'_>,
         timeout: Duration,
         deadline: &Arc<Deadline>,
-    ) -> Result<()> {
+    ) -> Result<Arc<Self>> {
         let writer = Arc::new(Self {
             lane,
             deadline: Arc::clone(deadline),
-            timeout,
+            timeout: AtomicU64::new(nanoseconds(timeout)),
             wait: Mutex::new(Wait {
                 entered: None,
                 began: Instant::now(),
@@ -82,12 +84,24 @@ impl Writer {
         });
         let at_the_lock = Arc::clone(&writer);
         locked.set_busy_handler(move |wait| at_the_lock.try_again(wait))?;
-        locked.set_write_queue(Box::new(InFront(writer)));
-        Ok(())
+        locked.set_write_queue(Box::new(InFront(Arc::clone(&writer))));
+        Ok(writer)
+    }
+
+    /// The line that it stands in.
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// Sets how long it waits from now on; returns how long it waited before.
+    pub(crate) fn set_timeout(&self, timeout: Duration) -> Duration {
+        let before = self.timeout.swap(nanoseconds(timeout), Ordering::Relaxed);
+        Duration::from_nanos(before)
     }
 
     fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {
-        Patience::new(&self.deadline, began, self.timeout, wait)
+        let timeout = Duration::from_nanos(self.timeout.load(Ordering::Relaxed));
+        Patience::new(&self.deadline, began, timeout, wait)
     }
 
     /// Asked when somebody has the lock: waits, and tells whether to try it again.
@@ -121,6 +135,10 @@ impl Writer {
         patience.sleep(nap, || false);
         !patience.is_over()
     }
+}
+
+fn nanoseconds(timeout: Duration) -> u64 {
+    u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What SQLite's side asks for.

@@ -198,6 +198,12 @@ impl Connection {
         }
     }
 
+    /// Whether rows are tuples of what SQLite holds, but for a row factory.
+    pub(crate) fn makes_plain_rows(&self, py: Python<'_>) -> bool {
+        matches!(self.text_factory_value(py), TextFactory::Str)
+            && !self.execution_settings(py).detect_types.is_on()
+    }
+
     #[inline]
     pub(crate) fn execution_settings(&self, py: Python<'_>) -> ExecutionSettings {
         let attributes = self.attributes.get(py);

@@ -76,6 +76,16 @@ impl Cursor {
         )
     }
 
+    /// Sets what its rows are, for a factory of rows that it has not fetched itself.
+    pub(crate) fn describe(&self, py: Python<'_>, description: Bound<'_, PyTuple>) {
+        let before = self
+            .state
+            .attributes(py)
+            .description
+            .replace(description.unbind());
+        drop(before);
+    }
+
     #[inline]
     fn first_origin(&self) -> Option<&Origin> {
         self.origin.as_ref().or_else(|| self.initialized.get())

@@ -8,7 +8,9 @@
 //!     └── DatabaseError           SQLITE_CORRUPT, SQLITE_NOTADB and what is not named here
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
-//!         │   ├── LockedError         SQLITE_BUSY; in `oxlite`, as are the next three
+//!         │   ├── CommitOutcomeUnknown  SQLITE_IOERR and the like while committing; in `oxlite`, as
+//!         │   │                         are the next four
+//!         │   ├── LockedError         SQLITE_BUSY
 //!         │   ├── PoolTimeout         no connection of a `Database` came back in time
 //!         │   ├── StaleSnapshotError  SQLITE_BUSY_SNAPSHOT
 //!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout
@@ -66,6 +68,13 @@ create_exception!(
     OperationalError,
     DatabaseError,
     "An error of the database's operation: a lock, the disk, the SQL."
+);
+create_exception!(
+    oxlite,
+    CommitOutcomeUnknown,
+    OperationalError,
+    "COMMIT has failed (an error of the disk, mostly of its sync) so that nobody can tell whether the \
+     transaction will be there after a crash: read what there is before you do it again."
 );
 create_exception!(
     oxlite,
@@ -215,6 +224,15 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
             StaleSnapshotError::new_err(format!(
                 "{}: others have written since this transaction began to read; roll back and run it \
                  again, or begin it with BEGIN IMMEDIATE",
+                error.message()
+            )),
+            &error,
+        ),
+        oxlite_core::Error::CommitOutcomeUnknown(error) => with_code(
+            py,
+            CommitOutcomeUnknown::new_err(format!(
+                "{}, while committing: whether the transaction has been committed is unknown; look \
+                 before you repeat it",
                 error.message()
             )),
             &error,

@@ -31,6 +31,7 @@ mod signature;
 mod statement;
 mod values;
 mod version;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -66,9 +67,9 @@ mod native {
     use crate::cursor::Cursor;
     #[pymodule_export]
     use crate::error::{
-        DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
-        LockedError, NotSupportedError, OperationalError, PoolTimeout, ProgrammingError,
-        StaleSnapshotError, StatementTimeout, Warning,
+        CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
+        InternalError, LockedError, NotSupportedError, OperationalError, PoolTimeout,
+        ProgrammingError, StaleSnapshotError, StatementTimeout, Warning,
     };
     #[pymodule_export]
     use crate::options::enable_shared_cache;
@@ -80,6 +81,8 @@ mod native {
     use crate::session::Session;
     #[pymodule_export]
     use crate::statement::Statement;
+    #[pymodule_export]
+    use crate::writer::Writer;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

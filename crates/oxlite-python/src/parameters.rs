@@ -7,7 +7,7 @@
 
 use std::ffi::CString;
 
-use oxlite_core::CachedStatement;
+use oxlite_core::{CachedStatement, Error};
 use oxlite_sqlite::{Locked, ValueRef};
 use pyo3::exceptions::{
     PyBufferError, PyDeprecationWarning, PyLookupError, PyOverflowError, PyTypeError,
@@ -20,7 +20,7 @@ use pyo3::types::{
 use smallvec::SmallVec;
 
 use crate::adaptation::{adapt_to_bind, adapts_base_types};
-use crate::error::ProgrammingError;
+use crate::error::{ProgrammingError, from_core};
 use crate::version;
 
 /// Values borrowed from the objects of one or more parameter sets, one after the other.
@@ -140,6 +140,25 @@ pub(crate) fn collect<'py>(
     PyTuple::new(py, objects)
 }
 
+/// The objects of a tuple or list, exactly, ready to be bound whatever the statement; `None` for any other
+/// set of parameters. May run the user's code.
+pub(crate) fn collect_items<'py>(
+    parameters: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    if let Some(objects) = collect_plain(parameters, false) {
+        return Ok(Some(objects));
+    }
+    let items = if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
+        tuple.clone()
+    } else if let Ok(list) = parameters.cast_exact::<PyList>() {
+        list.to_tuple()
+    } else {
+        return Ok(None);
+    };
+    let objects = items.iter().map(ready).collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(parameters.py(), objects).map(Some)
+}
+
 /// An object as it is to be bound: adapted, and a buffer as its bytes.
 fn ready(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let object = if is_plain(&object) && !adapts_base_types() {
@@ -160,18 +179,13 @@ fn named_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // `?2` goes by the name `2`; `?` has none.
     let Some(name) = name.and_then(|name| name.strip_prefix([':', '@', '$', '?'])) else {
-        return Err(ProgrammingError::new_err(format!(
-            "Binding {} has no name, but you supplied a dictionary (which has only names).",
-            position + 1
-        )));
+        return Err(from_core(mapping.py(), Error::no_name(position + 1)));
     };
     mapping.get_item(name).map_err(|error| {
         if !error.is_instance_of::<PyLookupError>(mapping.py()) {
             return error;
         }
-        ProgrammingError::new_err(format!(
-            "You did not supply a value for binding parameter :{name}."
-        ))
+        from_core(mapping.py(), Error::no_value(name))
     })
 }
 
@@ -215,12 +229,8 @@ pub(crate) fn bytes_like<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
     })
 }
 
-/// The exception for a parameter set that is too short or too long.
-pub(crate) fn wrong_count(wanted: usize, supplied: usize) -> PyErr {
-    ProgrammingError::new_err(format!(
-        "Incorrect number of bindings supplied. The current statement uses {wanted}, and there are \
-         {supplied} supplied."
-    ))
+fn wrong_count(wanted: usize, supplied: usize) -> PyErr {
+    ProgrammingError::new_err(Error::wrong_count(wanted, supplied).to_string())
 }
 
 /// Appends the values of one parameter set, in the storage class of each object's type. Runs no code
@@ -236,18 +246,30 @@ pub(crate) fn push_values<'a>(
         return Err(wrong_count(wanted, objects.len()));
     }
     for (index, object) in objects.iter().enumerate() {
-        match value(object)? {
-            Some(value) => values.push(value),
-            None => {
-                return Err(ProgrammingError::new_err(format!(
-                    "Error binding parameter {}: type '{}' is not supported",
-                    index + 1,
-                    object.get_type().name()?
-                )));
-            }
-        }
+        values.push(supported(index, object)?);
     }
     Ok(())
+}
+
+/// The value of the object in a position (from 0), or the error for a type SQLite does not have.
+#[inline]
+pub(crate) fn supported<'a>(index: usize, object: &'a Bound<'_, PyAny>) -> PyResult<ValueRef<'a>> {
+    match value(object)? {
+        Some(value) => Ok(value),
+        None => Err(ProgrammingError::new_err(format!(
+            "Error binding parameter {}: type '{}' is not supported",
+            index + 1,
+            object.get_type().name()?
+        ))),
+    }
+}
+
+/// The value of an object exactly of a type SQLite has, for which no adapter is asked.
+pub(crate) fn plain<'a>(object: &'a Bound<'_, PyAny>) -> Option<ValueRef<'a>> {
+    match is_plain(object) && !adapts_base_types() {
+        true => value(object).ok().flatten(),
+        false => None,
+    }
 }
 
 /// One value; `None` for a type SQLite does not have.

@@ -7,11 +7,11 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use oxlite_core::CachedStatement;
+use oxlite_core::{CachedStatement, Value};
 use oxlite_sqlite::{Locked, Row, ValueRef};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::adaptation;
@@ -121,7 +121,10 @@ pub(crate) fn row_to_tuple<'py>(
             }
             ValueRef::Text(text) => match text_object(py, text) {
                 Ok(text) => text.into_any(),
-                Err(_) => return Err(undecodable(cached, locked, index, text)),
+                Err(_) => {
+                    let name = cached.statement.column_name(locked, index);
+                    return Err(undecodable(name.unwrap_or_default(), text));
+                }
             },
             other => object_of_value(py, other)?,
         })
@@ -214,16 +217,51 @@ fn tuple_of<'py>(
     Ok(tuple)
 }
 
-fn undecodable(cached: &CachedStatement, locked: &Locked<'_>, index: usize, text: &[u8]) -> PyErr {
-    let name = cached
-        .statement
-        .column_name(locked, index)
-        .unwrap_or_default();
+fn undecodable(column: &[u8], text: &[u8]) -> PyErr {
     OperationalError::new_err(format!(
         "Could not decode to UTF-8 column '{}' with text '{}'",
-        String::from_utf8_lossy(name),
+        String::from_utf8_lossy(column),
         String::from_utf8_lossy(text),
     ))
+}
+
+/// Rows that were kept, one value after the other, as a list of tuples.
+pub(crate) fn rows_of<'py>(
+    py: Python<'py>,
+    columns: &[Box<[u8]>],
+    values: &[Value],
+) -> PyResult<Bound<'py, PyList>> {
+    let rows = PyList::empty(py);
+    for row in values.chunks(columns.len().max(1)) {
+        rows.append(tuple_of(py, row.len(), |index| {
+            let value = row[index].as_ref();
+            object_of_value(py, value).map_err(|error| match (value, columns.get(index)) {
+                (ValueRef::Text(text), Some(column)) => undecodable(column, text),
+                _ => error,
+            })
+        })?)?;
+    }
+    Ok(rows)
+}
+
+/// PEP 249's description of columns of these names.
+pub(crate) fn described_by<'py>(
+    py: Python<'py>,
+    columns: &[Box<[u8]>],
+) -> PyResult<Bound<'py, PyTuple>> {
+    tuple_of(py, columns.len(), |index| {
+        describe_column(py, &columns[index])
+    })
+}
+
+/// A 7-tuple of which only the name is known.
+fn describe_column<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    // Interned: looking a column up in a `Row` compares addresses first.
+    let name = PyString::intern(py, &String::from_utf8_lossy(name));
+    let none = py.None();
+    let none = none.bind(py);
+    let described = (name, none, none, none, none, none, none);
+    Ok(described.into_pyobject(py)?.into_any())
 }
 
 /// What is known of a statement's columns, kept with it until SQLite prepares it anew.
@@ -296,7 +334,6 @@ fn described<'py>(
     locked: &Locked<'_>,
     detect_types: DetectTypes,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let none = py.None();
     tuple_of(py, cached.statement.column_count(locked), |index| {
         let mut name = column_name(py, cached, locked, index)?;
         if detect_types.by_name
@@ -307,12 +344,7 @@ fn described<'py>(
                 .strip_suffix(b" ")
                 .unwrap_or(&name[..bracket]);
         }
-        // Interned: looking a column up in a `Row` compares addresses first.
-        let name = PyString::intern(py, &String::from_utf8_lossy(name));
-        let none = none.bind(py);
-        Ok((name, none, none, none, none, none, none)
-            .into_pyobject(py)?
-            .into_any())
+        describe_column(py, name)
     })
 }
 

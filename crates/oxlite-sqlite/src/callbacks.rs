@@ -68,6 +68,9 @@ pub(crate) struct Callbacks {
     pub(crate) interruptions: Arc<AtomicU64>,
     /// Whether nothing may be stopped now: see [`Locked::unstoppable`].
     is_unstoppable: Cell<bool>,
+    /// Whether it is noticed that a commit begins, and whether one has begun.
+    are_commits_watched: Cell<bool>,
+    has_commit_begun: Cell<bool>,
 }
 
 impl Callbacks {
@@ -80,6 +83,12 @@ impl Callbacks {
 
     pub(crate) fn database(&self) -> Option<NonNull<ffi::sqlite3>> {
         self.database
+    }
+
+    /// Whether the statement that has just ended had begun a commit.
+    #[inline]
+    pub(crate) fn take_commit_begun(&self) -> bool {
+        self.has_commit_begun.take()
     }
 
     /// Whether an interruption waits until the changeset that is being applied is done with.
@@ -275,10 +284,20 @@ impl Locked<'_> {
     /// Asks `hook` before each commit; `true` turns it into a rollback, and so does a panic. `None`
     /// removes it.
     pub fn set_commit_hook(&self, hook: Option<Box<CommitHook>>) {
-        let (trampoline, argument) = registration!(self, hook.is_some(), call_commit);
+        let is_called = hook.is_some() || self.callbacks().are_commits_watched.get();
+        let (trampoline, argument) = registration!(self, is_called, call_commit);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
         drop(self.callbacks().commit.replace(hook.map(Rc::from)));
+    }
+
+    /// From now on it is noticed when a commit begins, which SQLite says before it writes anything of
+    /// it: [`Error::is_of_commit`](crate::Error::is_of_commit).
+    pub fn watch_commits(&self) {
+        self.callbacks().are_commits_watched.set(true);
+        let (trampoline, argument) = registration!(self, true, call_commit);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
     }
 
     /// Calls `hook` after each rollback; `None` removes it.
@@ -464,7 +483,10 @@ unsafe extern "C" fn call_update(
 unsafe extern "C" fn call_commit(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    c_int::from(call(callbacks, &callbacks.commit, true, |commit| commit()))
+    callbacks.has_commit_begun.set(true);
+    // Without a hook of the user's the commit goes on; one that panics turns it into a rollback.
+    let has_hook = callbacks.commit.borrow().is_some();
+    c_int::from(has_hook && call(callbacks, &callbacks.commit, true, |commit| commit()))
 }
 
 unsafe extern "C" fn call_rollback(argument: *mut c_void) {

@@ -700,6 +700,29 @@ impl<'c> Locked<'c> {
         unsafe { ffi::sqlite3_last_insert_rowid(self.database()) }
     }
 
+    /// Sets what [`last_insert_rowid`](Self::last_insert_rowid) answers, until the next insert.
+    pub fn set_last_insert_rowid(&self, rowid: i64) {
+        // SAFETY: open and locked by this guard.
+        unsafe { ffi::sqlite3_set_last_insert_rowid(self.database(), rowid) };
+    }
+
+    /// Whether the open transaction has violated foreign keys in a way that only its COMMIT reports
+    /// (<https://sqlite.org/foreignkeys.html#fk_deferred>).
+    pub fn has_unresolved_foreign_keys(&self) -> bool {
+        let (mut unresolved, mut unused) = (0, 0);
+        // SAFETY: open and locked by this guard; two places for two numbers.
+        let code = unsafe {
+            ffi::sqlite3_db_status(
+                self.database(),
+                ffi::SQLITE_DBSTATUS_DEFERRED_FKS,
+                &raw mut unresolved,
+                &raw mut unused,
+                0,
+            )
+        };
+        code == ffi::SQLITE_OK && unresolved != 0
+    }
+
     /// Rows changed by the latest completed INSERT, UPDATE or DELETE.
     pub fn changes(&self) -> i64 {
         // SAFETY: open and locked by this guard.

@@ -16,6 +16,7 @@ pub struct Error {
     code: i32,
     message: String,
     sql_offset: Option<usize>,
+    is_of_commit: bool,
 }
 
 impl Error {
@@ -25,6 +26,7 @@ impl Error {
             code,
             message: message.into(),
             sql_offset: None,
+            is_of_commit: false,
         }
     }
 
@@ -52,6 +54,7 @@ impl Error {
             code: extended,
             message: message.to_string_lossy().into_owned(),
             sql_offset: usize::try_from(offset).ok(),
+            is_of_commit: false,
         }
     }
 
@@ -85,6 +88,18 @@ impl Error {
     /// The byte offset in the SQL text at which the error was found, when SQLite knows it.
     pub fn sql_offset(&self) -> Option<usize> {
         self.sql_offset
+    }
+
+    /// Whether it came up after a commit had begun, on a connection whose commits are watched
+    /// ([`watch_commits`](crate::Locked::watch_commits)).
+    pub fn is_of_commit(&self) -> bool {
+        self.is_of_commit
+    }
+
+    #[must_use]
+    pub(crate) fn of_commit(mut self, is_of_commit: bool) -> Self {
+        self.is_of_commit = is_of_commit;
+        self
     }
 
     /// The same error with more words: `context` is appended to the message.

@@ -74,7 +74,7 @@ pub use serialize::Serialized;
 pub use session::Session;
 pub use sql::{first_keyword, without_leading_space};
 pub use statement::{Prepared, Row, Statement, Step};
-pub use value::ValueRef;
+pub use value::{Value, ValueRef};
 pub use vfs::{about_to_wait, call_before_waiting};
 pub use write_queue::WriteQueue;
 
@@ -89,6 +89,7 @@ pub mod codes {
     pub use libsqlite3_sys::{
         SQLITE_ABORT, SQLITE_AUTH, SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_CANTOPEN,
         SQLITE_CHANGESET_ABORT, SQLITE_CHANGESET_OMIT, SQLITE_CHANGESET_REPLACE, SQLITE_CONSTRAINT,
+        SQLITE_CONSTRAINT_FOREIGNKEY, SQLITE_CONSTRAINT_TRIGGER, SQLITE_CONSTRAINT_UNIQUE,
         SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
         SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DELETE, SQLITE_DENY, SQLITE_DONE,
         SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INSERT, SQLITE_INTERNAL,

@@ -322,12 +322,14 @@ impl Statement {
                 // The work is complete; a failing reset would repeat an error step had returned.
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
+                locked.callbacks().take_commit_begun();
                 Ok(Step::Done)
             }
             code => {
                 // The error is read first: the reset may run a rollback that replaces it.
                 // SAFETY: open and locked by the guard.
                 let error = unsafe { Error::of(locked.database(), code) };
+                let error = error.of_commit(locked.callbacks().take_commit_begun());
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
                 Err(error)
@@ -342,6 +344,8 @@ impl Statement {
         self.has_row = false;
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
+        let has_commit_begun = locked.callbacks().take_commit_begun();
+        let outcome = outcome.map_err(|error| error.of_commit(has_commit_begun));
         locked.callbacks().after_writing(|| None);
         outcome
     }

@@ -1,5 +1,5 @@
-//! The five storage classes of SQLite, borrowed: what is bound to a parameter and what is read from
-//! a column. Text is bytes here, since a database file may hold text that is not UTF-8.
+//! The five storage classes of SQLite, borrowed and owned: what is bound to a parameter and what is read
+//! from a column. Text is bytes here, since a database file may hold text that is not UTF-8.
 
 use std::ptr::NonNull;
 use std::slice;
@@ -71,5 +71,47 @@ impl<'a> From<&'a str> for ValueRef<'a> {
 impl From<i64> for ValueRef<'_> {
     fn from(integer: i64) -> Self {
         Self::Integer(integer)
+    }
+}
+
+/// A value of its own, for what outlives the row or the argument that it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    Null,
+    /// A signed 64-bit integer.
+    Integer(i64),
+    /// An IEEE 754 double.
+    Real(f64),
+    /// Text as stored, nominally UTF-8.
+    Text(Box<[u8]>),
+    /// Bytes.
+    Blob(Box<[u8]>),
+}
+
+impl Value {
+    /// The value, borrowed.
+    #[inline]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Real(real) => ValueRef::Real(*real),
+            Self::Text(text) => ValueRef::Text(text),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }
+    }
+}
+
+impl From<ValueRef<'_>> for Value {
+    #[inline]
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(integer) => Self::Integer(integer),
+            ValueRef::Real(real) => Self::Real(real),
+            ValueRef::Text(text) => Self::Text(text.into()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.into()),
+        }
     }
 }

@@ -1,0 +1,269 @@
+//! Many write requests in one transaction: each succeeds or fails as if it were alone, and one COMMIT
+//! makes all of them durable.
+//!
+//! Invariants:
+//! - A request that fails leaves nothing behind but what SQLite itself keeps of a failed statement
+//!   (OR FAIL).
+//! - Nobody is told of success before the COMMIT has returned.
+//! - After every statement SQLite is asked whether the transaction still stands: ON CONFLICT ROLLBACK,
+//!   RAISE(ROLLBACK), a full disk, an I/O error, want of memory or an interruption may have ended it
+//!   (<https://sqlite.org/lang_transaction.html>), and what came next would be committed by itself. The
+//!   others are then run again.
+//! - A foreign key that only COMMIT would complain of (deferred) is asked for after each request, else it
+//!   would fail all of them.
+
+use std::time::{Duration, Instant};
+
+use oxlite_sqlite::{Locked, codes};
+
+use super::request::{Answer, Request};
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+
+/// How long a batch goes on taking up requests: other processes wait for the lock meanwhile.
+const WORK_AT_MOST: Duration = Duration::from_millis(5);
+
+/// After so many transactions that one request has ended for all, each is run alone.
+const LOSSES_AT_MOST: u32 = 3;
+
+const SAVEPOINT: &str = "SAVEPOINT oxlite_request";
+const RELEASE: &str = "RELEASE oxlite_request";
+const ROLLBACK_TO: &str = "ROLLBACK TO oxlite_request";
+
+/// What has become of a batch.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It could not begin. Nothing has been done.
+    NotBegun(Error),
+    /// Answers in the order of the requests. Those beyond the last one were not taken up, since there was
+    /// no more time.
+    Done(Vec<Result<Answer>>),
+}
+
+/// A connection at work on a batch, its lock taken.
+struct Work<'b> {
+    connection: &'b Connection,
+    locked: &'b Locked<'b>,
+    statement_timeout: Option<Duration>,
+}
+
+/// Runs requests, at least one, on a connection without a transaction. The write lock is waited for as
+/// long as `timeout`; a statement of theirs may take `statement_timeout`.
+pub fn run<'r>(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    requests: impl IntoIterator<Item = &'r Request>,
+    timeout: Duration,
+    statement_timeout: Option<Duration>,
+) -> Outcome {
+    let requests: Vec<&Request> = requests.into_iter().collect();
+    let work = Work {
+        connection,
+        locked,
+        statement_timeout,
+    };
+    connection.waiting_at_most(timeout, || match requests[..] {
+        [request] => Outcome::Done(vec![work.alone(request)]),
+        _ => work.together(&requests),
+    })
+}
+
+/// How a request went in the midst of a transaction.
+enum Ran {
+    /// The transaction goes on.
+    Kept(Result<Answer>),
+    /// It has ended.
+    Lost(Error),
+}
+
+/// Where a request of a batch stands.
+#[derive(Clone)]
+enum State {
+    /// Not taken up yet.
+    Waiting,
+    /// Run in the transaction that is open, or was lost.
+    Ran(Result<Answer>),
+    /// It has ended a transaction for all, and is not run again.
+    Guilty(Error),
+}
+
+impl State {
+    fn into_answer(self) -> Option<Result<Answer>> {
+        match self {
+            Self::Waiting => None,
+            Self::Ran(outcome) => Some(outcome),
+            Self::Guilty(error) => Some(Err(error)),
+        }
+    }
+
+    /// What succeeded has not after all.
+    fn fail_all(states: &mut [Self], error: &Error) {
+        for state in states {
+            if let Self::Ran(outcome @ Ok(_)) = state {
+                *outcome = Err(error.clone());
+            }
+        }
+    }
+}
+
+impl Work<'_> {
+    fn control(&self, sql: &str) -> Result<()> {
+        self.connection.run(self.locked, sql)
+    }
+
+    fn execute(&self, request: &Request) -> Result<Answer> {
+        let stretch = self
+            .statement_timeout
+            .map(|timeout| self.connection.deadline().begin(timeout));
+        let outcome = request.execute(self.connection, self.locked);
+        drop(stretch);
+        outcome
+    }
+
+    /// Runs a request in a transaction of its own.
+    fn alone(&self, request: &Request) -> Result<Answer> {
+        if !request.is_many {
+            return self.execute(request);
+        }
+        self.control("BEGIN IMMEDIATE")?;
+        let outcome = self.execute(request);
+        match outcome {
+            Ok(answer) => self.commit().map(|()| answer),
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    fn together(&self, requests: &[&Request]) -> Outcome {
+        if let Err(error) = self.control("BEGIN IMMEDIATE") {
+            return Outcome::NotBegun(error);
+        }
+        // What has begun is not given up for the sake of one thread that is signalled.
+        let _shield = self.connection.deadline().shield();
+        let began = Instant::now();
+        let mut states = vec![State::Waiting; requests.len()];
+        let mut losses = 0;
+        loop {
+            match self.attempt(requests, &mut states, began) {
+                Ok(()) => break,
+                Err(Some((guilty, error))) => states[guilty] = State::Guilty(error),
+                // COMMIT itself was refused, for the sake of one of them or of all.
+                Err(None) => losses = LOSSES_AT_MOST,
+            }
+            losses += 1;
+            if losses > LOSSES_AT_MOST {
+                self.each_alone(requests, &mut states);
+                break;
+            }
+            if let Err(error) = self.control("BEGIN IMMEDIATE") {
+                State::fail_all(&mut states, &error);
+                break;
+            }
+        }
+        Outcome::Done(states.into_iter().map_while(State::into_answer).collect())
+    }
+
+    /// Runs all but the guilty, and commits. An error is that the transaction was lost: by whom, or by
+    /// the COMMIT.
+    fn attempt(
+        &self,
+        requests: &[&Request],
+        states: &mut [State],
+        began: Instant,
+    ) -> Result<(), Option<(usize, Error)>> {
+        for (index, (request, state)) in requests.iter().zip(&mut *states).enumerate() {
+            match state {
+                State::Guilty(_) => continue,
+                State::Waiting if index > 0 && began.elapsed() >= WORK_AT_MOST => break,
+                State::Waiting | State::Ran(_) => {}
+            }
+            match self.within(request) {
+                Ran::Kept(outcome) => *state = State::Ran(outcome),
+                Ran::Lost(error) => return Err(Some((index, error))),
+            }
+        }
+        match self.commit() {
+            Ok(()) => Ok(()),
+            Err(Error::Sqlite(error)) if error.primary_code() == codes::SQLITE_CONSTRAINT => {
+                Err(None)
+            }
+            Err(error) => {
+                State::fail_all(states, &error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs one request in the midst of the transaction.
+    fn within(&self, request: &Request) -> Ran {
+        if let Err(error) = self.control(SAVEPOINT) {
+            return self.lose(error);
+        }
+        let outcome = self.execute(request);
+        if self.locked.is_autocommit() {
+            return Ran::Lost(outcome.err().unwrap_or_else(|| {
+                Error::Programming(
+                    "the statement has ended the transaction it was run in: use a transaction of its own"
+                        .into(),
+                )
+            }));
+        }
+        let (is_kept, outcome) = match outcome {
+            _ if self.locked.has_unresolved_foreign_keys() => {
+                (false, outcome.and_then(|_| Err(foreign_key_failed())))
+            }
+            // A statement that fails undoes itself, as far as it says so.
+            Err(error) => (!request.is_many, Err(error)),
+            Ok(answer) => (true, Ok(answer)),
+        };
+        let ended = match is_kept {
+            true => self.control(RELEASE),
+            false => self
+                .control(ROLLBACK_TO)
+                .and_then(|()| self.control(RELEASE)),
+        };
+        match ended {
+            Ok(()) => Ran::Kept(outcome),
+            Err(error) => self.lose(outcome.err().unwrap_or(error)),
+        }
+    }
+
+    /// Gives up the transaction, in which it is no longer known what is there.
+    fn lose(&self, error: Error) -> Ran {
+        self.roll_back();
+        Ran::Lost(error)
+    }
+
+    fn each_alone(&self, requests: &[&Request], states: &mut [State]) {
+        for (request, state) in requests.iter().zip(states) {
+            if let State::Ran(outcome) = state {
+                *outcome = self.alone(request);
+            }
+        }
+    }
+
+    fn commit(&self) -> Result<()> {
+        let outcome = self.control("COMMIT");
+        if outcome.is_err() {
+            self.roll_back();
+        }
+        outcome
+    }
+
+    /// Ends a transaction that may have ended already.
+    fn roll_back(&self) {
+        if !self.locked.is_autocommit() {
+            // If even this fails, the next BEGIN does, which says why.
+            let _ = self.control("ROLLBACK");
+        }
+    }
+}
+
+fn foreign_key_failed() -> Error {
+    Error::Sqlite(oxlite_sqlite::Error::new(
+        codes::SQLITE_CONSTRAINT_FOREIGNKEY,
+        "FOREIGN KEY constraint failed",
+    ))
+}

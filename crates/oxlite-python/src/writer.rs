@@ -1,0 +1,333 @@
+//! `Writer`: the one writing connection of a `Database`, and the line of threads in front of it.
+//!
+//! A thread borrows the connection (`take`, `give`), or asks for one statement (`execute`), which may be
+//! committed together with those of other threads (`oxlite_core::run_batch`).
+//!
+//! Invariants:
+//! - The connection is used, opened and replaced only by the thread that has the writer.
+//! - A request owns its values, and so does its answer: whatever needs the user's code (adapters, buffers,
+//!   row factories) is done by the thread that asks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxlite_core::{
+    Answer, Batch, Line, LineError, Outcome, Parameters, Request, Submitted, Value, run_batch,
+    timeout_from_seconds,
+};
+use parking_lot::Mutex;
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::baton::give_way;
+use crate::connection::{Connection, lock};
+use crate::cursor::Cursor;
+use crate::error::{ProgrammingError, from_core};
+use crate::gil::{current_thread, detached, is_signalled, raise_kept, without};
+use crate::parameters;
+use crate::values::{described_by, rows_of};
+
+/// Sets of parameters beyond this number are not put together with other requests: they would be held in
+/// memory, and hold the others up.
+const SETS_AT_MOST: usize = 1000;
+
+/// What waits in line.
+struct Waiting {
+    request: Request,
+    since: Instant,
+}
+
+type Answered = oxlite_core::Result<Answer>;
+
+/// The writing connection of a database, lent to one thread at a time.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Writer {
+    line: Arc<Line<Waiting, Answered>>,
+    timeout: Duration,
+    /// Opens the connection.
+    open: Py<PyAny>,
+    connection: Mutex<Option<Py<Connection>>>,
+}
+
+impl Writer {
+    /// The connection, opened if need be; by whoever has the writer.
+    fn opened<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Connection>> {
+        if let Some(connection) = self.current(py) {
+            return Ok(connection);
+        }
+        let connection = self.open.bind(py).call0()?.cast_into::<Connection>()?;
+        *self.connection.lock() = Some(connection.clone().unbind());
+        Ok(connection)
+    }
+
+    fn current<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Connection>> {
+        let connection = self.connection.lock();
+        connection
+            .as_ref()
+            .map(|connection| connection.bind(py).clone())
+    }
+
+    fn refused(error: LineError) -> PyErr {
+        match error {
+            LineError::TimedOut => PyTimeoutError::new_err("the writer has been in use"),
+            LineError::Cancelled => match raise_kept() {
+                Err(raised) => raised,
+                Ok(()) => PyTimeoutError::new_err("the wait for the writer was ended"),
+            },
+            LineError::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
+            LineError::Reentrant => ProgrammingError::new_err(
+                "This thread is inside db.write() and would wait for itself: write through the \
+                 connection that db.write() has given.",
+            ),
+        }
+    }
+
+    /// Runs a batch that this thread leads.
+    fn lead(&self, py: Python<'_>, mut batch: Batch<Waiting, Answered>) -> PyResult<Answer> {
+        let connection = self.opened(py)?;
+        let settings = connection.get().execution_settings(py);
+        let core = connection.get().core()?;
+        let locked = lock(py, core)?;
+        let (own, needs_new) = {
+            let batch = &mut batch;
+            detached(py, &locked, move |locked| {
+                let waited = batch.requests().map(|waiting| waiting.since.elapsed());
+                let remaining = self
+                    .timeout
+                    .saturating_sub(waited.max().unwrap_or_default());
+                let requests = batch.requests().map(|waiting| &waiting.request);
+                match run_batch(
+                    core,
+                    locked,
+                    requests,
+                    remaining,
+                    settings.statement_timeout,
+                ) {
+                    Outcome::NotBegun(error) => (Err(error), false),
+                    Outcome::Done(answers) => {
+                        let is_unknown = |answer: &Answered| {
+                            matches!(answer, Err(oxlite_core::Error::CommitOutcomeUnknown(_)))
+                        };
+                        let needs_new = answers.iter().any(is_unknown);
+                        let mut answers = answers.into_iter();
+                        let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
+                        batch.answer_others(answers);
+                        (own, needs_new)
+                    }
+                }
+            })
+        };
+        drop(locked);
+        if needs_new {
+            self.discard(py);
+        }
+        // The writer goes on to the next.
+        drop(batch);
+        let answer = own.map_err(|error| from_core(py, error))?;
+        raise_kept()?;
+        Ok(answer)
+    }
+
+    /// The values of a parameter set, without the statement that they are for; `None` if only that, or the
+    /// user's own code, can tell what they are.
+    fn owned(set: &Bound<'_, PyAny>) -> PyResult<Option<Parameters>> {
+        if let Some(objects) = parameters::collect_items(set)? {
+            let mut values = Vec::with_capacity(objects.len());
+            for (index, object) in objects.iter().enumerate() {
+                values.push(parameters::supported(index, &object)?.into());
+            }
+            return Ok(Some(Parameters::Positional(values)));
+        }
+        let Ok(dict) = set.cast_exact::<PyDict>() else {
+            return Ok(None);
+        };
+        let mut values = Vec::with_capacity(dict.len());
+        for (name, object) in dict {
+            // What the statement has no parameter for may be anything.
+            let Ok(name) = name.cast_into::<PyString>() else {
+                return Ok(None);
+            };
+            let Some(object) = parameters::plain(&object) else {
+                return Ok(None);
+            };
+            values.push((Box::from(name.to_str()?), Value::from(object)));
+        }
+        Ok(Some(Parameters::Named(values)))
+    }
+}
+
+#[pymethods]
+impl Writer {
+    /// Waits for the writer as long as `timeout`, in seconds; `open` is called to open it. At most
+    /// `batch_limit` requests are committed together.
+    #[new]
+    fn new(py: Python<'_>, open: Py<PyAny>, timeout: f64, batch_limit: usize) -> PyResult<Self> {
+        Ok(Self {
+            line: Arc::new(Line::new(batch_limit)),
+            timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
+            open,
+            connection: Mutex::new(None),
+        })
+    }
+
+    /// Borrows the connection. `TimeoutError` if it has not come back in time.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Connection>> {
+        let (line, thread, timeout) = (&self.line, current_thread(), self.timeout);
+        without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
+        self.opened(py).inspect_err(|_| self.line.give())
+    }
+
+    /// Gives it back.
+    fn give(&self) {
+        self.line.give();
+    }
+
+    /// Closes the connection, which this thread has; the next one is new.
+    fn discard(&self, py: Python<'_>) {
+        let connection = self.connection.lock().take();
+        if let Some(connection) = connection {
+            // What it had to say it has said.
+            let _ = connection.bind(py).call_method0("close");
+        }
+    }
+
+    /// Runs one writing statement, perhaps in one transaction with those of other threads: row count, row
+    /// id and rows. `None`, with nothing done, if it can only be run alone. `TimeoutError` if the writer
+    /// has not come back in time.
+    fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        sql: &Bound<'py, PyString>,
+        parameters: &Bound<'py, PyAny>,
+        is_many: bool,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let text = sql.to_str()?;
+        if !Request::can_join(text) || !self.can_answer(py, text) {
+            return Ok(None);
+        }
+        let sets = if is_many {
+            // Any other iterable may be endless, or look at the database.
+            let sets: Bound<'py, PyTuple> = if let Ok(list) = parameters.cast_exact::<PyList>() {
+                list.to_tuple()
+            } else if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
+                tuple.clone()
+            } else {
+                return Ok(None);
+            };
+            if sets.len() > SETS_AT_MOST {
+                return Ok(None);
+            }
+            let owned = sets.iter().map(|set| Self::owned(&set));
+            owned.collect::<PyResult<Option<Vec<_>>>>()?
+        } else {
+            Self::owned(parameters)?.map(|set| vec![set])
+        };
+        let Some(sets) = sets else {
+            return Ok(None);
+        };
+        let waiting = Waiting {
+            request: Request {
+                sql: text.into(),
+                sets,
+                is_many,
+            },
+            since: Instant::now(),
+        };
+        let (line, thread, timeout) = (&self.line, current_thread(), self.timeout);
+        let submitted = match line.try_submit(thread, waiting).map_err(Self::refused)? {
+            Ok(batch) => Submitted::Leads(batch),
+            Err(waiting) => without(py, || {
+                line.submit(thread, waiting, timeout, || !is_signalled())
+            })
+            .map_err(Self::refused)?,
+        };
+        let answer = match submitted {
+            Submitted::Leads(batch) => self.lead(py, batch)?,
+            Submitted::Answered(answer) => answer.map_err(|error| from_core(py, error))?,
+        };
+        give_way(py);
+        let rows = self.rows(py, &answer)?;
+        (answer.rowcount, answer.last_insert_rowid, rows)
+            .into_pyobject(py)
+            .map(Some)
+    }
+
+    /// Lends nothing any more. The connection, if it is open and has come back in `timeout` seconds, is
+    /// closed; whether it has come back.
+    fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
+        self.line.close();
+        let line = &self.line;
+        let is_back = without(py, || line.wait_for_return(timeout, || !is_signalled()));
+        raise_kept()?;
+        if is_back {
+            self.discard(py);
+        }
+        Ok(is_back)
+    }
+
+    /// The connection, if it is open; only to look at.
+    #[getter]
+    fn connection<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Connection>> {
+        self.current(py)
+    }
+
+    /// The thread that has it, and for how many seconds.
+    fn holder(&self) -> Option<(u64, f64)> {
+        let holder = self.line.holder();
+        holder.map(|(thread, held_for)| (thread, held_for.as_secs_f64()))
+    }
+
+    /// How many threads wait, how many batches there were, and how many requests in them.
+    fn statistics(&self) -> (usize, u64, u64) {
+        let statistics = self.line.statistics();
+        (statistics.waiting, statistics.batches, statistics.batched)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.open)?;
+        match self.connection.try_lock() {
+            Some(connection) => visit.call(&*connection),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// Whether the rows that the statement may return can be made from its answer.
+    fn can_answer(&self, py: Python<'_>, sql: &str) -> bool {
+        const RETURNING: &[u8] = b"RETURNING";
+        let mut windows = sql.as_bytes().windows(RETURNING.len());
+        if !windows.any(|part| part.eq_ignore_ascii_case(RETURNING)) {
+            return true;
+        }
+        self.current(py)
+            .is_some_and(|connection| connection.get().makes_plain_rows(py))
+    }
+
+    fn rows<'py>(&self, py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
+        let rows = rows_of(py, &answer.columns, &answer.rows)?;
+        let connection = match answer.rows.is_empty() {
+            true => None,
+            false => self.current(py),
+        };
+        let Some(connection) = connection else {
+            return Ok(rows);
+        };
+        let Some(factory) = connection.get().row_factory_object(py) else {
+            return Ok(rows);
+        };
+        let cursor = Cursor::create(&connection)?;
+        cursor
+            .get()
+            .describe(py, described_by(py, &answer.columns)?);
+        let made = rows
+            .iter()
+            .map(|row| factory.bind(py).call1((&cursor, row)))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, made)
+    }
+}

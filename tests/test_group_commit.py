@@ -1,0 +1,446 @@
+"""Writes of many threads that share a COMMIT: nobody notices, but for the time it takes."""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import oxlite
+from oxlite import Database, sqlite3
+
+THREADS = 16
+WRITES = 50
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with Database(tmp_path / "app.db", profile="durable", timeout=30) as db:
+        db.execute(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, thread, number, UNIQUE (thread, number))"
+        )
+        yield db
+
+
+def crowd(work: Callable[[int], None], threads: int = THREADS) -> None:
+    """Run it in threads that begin together; what one raises is raised."""
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(threads)
+
+    def run(thread: int) -> None:
+        try:
+            barrier.wait(60)
+            work(thread)
+        except BaseException as error:
+            errors.append(error)
+
+    started = [threading.Thread(target=run, args=(thread,)) for thread in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join(120)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+def hold_back(db: Database) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+    """While it lasts, whoever writes waits in line."""
+    return db.write()
+
+
+def until(condition: Callable[[], object]) -> None:
+    ends = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
+def queue_up(db: Database, calls: list[Callable[[], Any]]) -> list[Any]:
+    """Make the calls in threads that stand in line in this order; what each came to.
+
+    What is refused before it stands in line is done when the next one begins.
+    """
+    outcomes: list[Any] = [None] * len(calls)
+
+    def run(index: int) -> None:
+        try:
+            outcomes[index] = calls[index]()
+        except Exception as error:
+            outcomes[index] = error
+
+    threads = []
+    with hold_back(db):
+        for index in range(len(calls)):
+            before = db.stats().writer_waiting
+            thread = threading.Thread(target=run, args=(index,))
+            threads.append(thread)
+            thread.start()
+            until(
+                lambda thread=thread, before=before: (
+                    db.stats().writer_waiting > before or not thread.is_alive()
+                )
+            )
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    return outcomes
+
+
+@pytest.mark.parametrize("durable_commit", ["group", "each"])
+def test_every_write_of_every_thread_is_there_once(
+    tmp_path: Path, durable_commit: Literal["group", "each"]
+) -> None:
+    with Database(tmp_path / "a.db", durable_commit=durable_commit, timeout=60) as db:
+        db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, thread, number)")
+        before = db.stats()
+        ids: list[tuple[int, int, int]] = []
+
+        def write(thread: int) -> None:
+            for number in range(WRITES):
+                result = db.execute(
+                    "INSERT INTO t (thread, number) VALUES (?, ?)", (thread, number)
+                )
+                assert result.rowcount == 1
+                assert result.lastrowid is not None
+                ids.append((result.lastrowid, thread, number))
+
+        crowd(write)
+        assert sorted(db.query("SELECT id, thread, number FROM t")) == sorted(ids)
+        assert len(ids) == THREADS * WRITES
+        after = db.stats()
+        assert after.batched_writes - before.batched_writes == THREADS * WRITES
+        if durable_commit == "each":
+            assert after.batches - before.batches == THREADS * WRITES
+        else:
+            assert after.batches - before.batches < THREADS * WRITES
+
+
+def test_those_that_wait_are_committed_together_in_order(db: Database) -> None:
+    before = db.stats()
+    insert = "INSERT INTO t (thread, number) VALUES (?, ?) RETURNING id, number"
+    calls = [lambda n=n: db.execute(insert, (0, n)) for n in range(10)]
+    outcomes = queue_up(db, calls)
+    assert [outcome.rows for outcome in outcomes] == [[(n + 1, n)] for n in range(10)]
+    assert db.stats().batches - before.batches == 1
+    assert db.stats().batched_writes - before.batched_writes == 10
+
+
+def test_only_the_guilty_fail(db: Database) -> None:
+    db.execute("INSERT INTO t (thread, number) VALUES (0, 0)")
+    insert = "INSERT INTO t (thread, number) VALUES (?, ?)"
+    outcomes = queue_up(
+        db,
+        [
+            lambda: db.execute(insert, (1, 1)),
+            lambda: db.execute(insert, (0, 0)),
+            lambda: db.execute("INSERT OR ROLLBACK INTO t (thread, number) VALUES (0, 0)"),
+            lambda: db.execute("INSERT INTO nowhere VALUES (1)"),
+            lambda: db.execute(insert, (1,)),
+            lambda: db.execute(insert, {"thread": 1}),
+            lambda: db.execute("INSERT INTO t (thread) VALUES (:thread)", {"x": 1}),
+            lambda: db.executemany(insert, [(2, 1), (2, 2), (2, 1)]),
+            lambda: db.executemany(insert, [(3, 1), (3, 2)]),
+            lambda: db.execute("INSERT INTO t (thread, number) VALUES (:a, :b)", {"a": 4, "b": 5}),
+        ],
+    )
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds == [
+        oxlite.Result,
+        sqlite3.IntegrityError,
+        sqlite3.IntegrityError,
+        sqlite3.OperationalError,
+        sqlite3.ProgrammingError,
+        sqlite3.ProgrammingError,
+        sqlite3.ProgrammingError,
+        sqlite3.IntegrityError,
+        oxlite.Result,
+        oxlite.Result,
+    ]
+    assert outcomes[1].sqlite_errorname == "SQLITE_CONSTRAINT_UNIQUE"
+    assert "uses 2, and there are 1 supplied" in str(outcomes[4])
+    assert outcomes[8].rowcount == 2
+    rows = db.query("SELECT thread, number FROM t ORDER BY thread, number")
+    assert rows == [(0, 0), (1, 1), (3, 1), (3, 2), (4, 5)]
+
+
+def test_alone_and_together_answer_the_same(db: Database) -> None:
+    statements: list[tuple[str, Any]] = [
+        ("INSERT INTO t (thread, number) VALUES (?, ?)", ["a", None]),
+        ("INSERT INTO t (thread, number) VALUES (?, ?) RETURNING thread, number", (1.5, b"\x00b")),
+        ("UPDATE t SET number = 1", ()),
+        ("INSERT OR IGNORE INTO t (id, thread) VALUES (1, 2)", ()),
+        ("DELETE FROM t WHERE id = 77", ()),
+        ("WITH x AS (SELECT 8 AS y) INSERT INTO t (thread) SELECT y FROM x", ()),
+        ("INSERT INTO t (thread) VALUES (?) RETURNING *", ("\N{SNOWMAN}",)),
+        ("INSERT INTO t (thread) VALUES (?)", (2**63,)),
+        ("INSERT INTO t (thread) VALUES (?)", (object(),)),
+        ("INSERT INTO t (thread) VALUES (?)", (bytearray(b"x"),)),
+        ("INSERT INTO t (thread) VALUES (?)", "x"),
+        ("INSERT INTO t (thread) VALUES (?)", 5),
+        ("INSERT INTO t (thread) VALUES (:x)", {"x": 1, "y": object()}),
+        ("REPLACE INTO t (id, thread) VALUES (1, '\udc80')", ()),
+        ("", ()),
+        ("SELECT 1", ()),
+        ("INSERT INTO t (thread) VALUES (1); SELECT 1", ()),
+    ]
+
+    def outcome(sql: str, parameters: Any) -> object:  # noqa: ANN401
+        try:
+            return db.execute(sql, parameters)
+        except Exception as error:
+            return type(error), str(error)
+
+    alone = [outcome(sql, parameters) for sql, parameters in statements]
+    rows = db.query("SELECT * FROM t")
+    db.execute("DELETE FROM t")
+    together = queue_up(db, [lambda s=s, p=p: outcome(s, p) for s, p in statements])
+    assert together == alone
+    assert db.query("SELECT * FROM t") == rows
+
+
+def test_row_factories_and_what_needs_the_connection(tmp_path: Path) -> None:
+    def setup(connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+
+    with Database(tmp_path / "a.db", setup=setup) as db:
+        db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x)")
+        insert = "INSERT INTO t (x) VALUES (?) RETURNING id, x AS y"
+        before = db.stats()
+        outcomes = queue_up(db, [lambda n=n: db.execute(insert, (n,)) for n in range(3)])
+        assert [dict(outcome.rows[0]) for outcome in outcomes] == [
+            {"id": n + 1, "y": n} for n in range(3)
+        ]
+        assert db.stats().batches - before.batches == 1
+
+    def bytes_for_text(connection: sqlite3.Connection) -> None:
+        connection.text_factory = bytes
+
+    with Database(tmp_path / "a.db", setup=bytes_for_text) as db:
+        insert = "INSERT INTO t (x) VALUES ('a') RETURNING x"
+        outcomes = queue_up(db, [lambda: db.execute(insert) for _ in range(3)])
+        assert [outcome.rows for outcome in outcomes] == [[(b"a",)]] * 3
+
+
+def test_functions_of_the_application_may_be_called(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def setup(connection: sqlite3.Connection) -> None:
+        def double(number: int) -> int:
+            calls.append(number)
+            if number == 3:
+                raise ValueError("three")
+            return number * 2
+
+        connection.create_function("double", 1, double)
+
+    with Database(tmp_path / "a.db", setup=setup) as db:
+        db.execute("CREATE TABLE t (x)")
+        insert = "INSERT INTO t VALUES (double(?))"
+        outcomes = queue_up(db, [lambda n=n: db.execute(insert, (n,)) for n in range(6)])
+        assert [type(outcome) for outcome in outcomes].count(oxlite.Result) == 5
+        assert isinstance(outcomes[3], sqlite3.OperationalError)
+        assert db.query("SELECT x FROM t") == [(0,), (2,), (4,), (8,), (10,)]
+        assert set(calls) == set(range(6))
+
+
+@pytest.mark.parametrize("sql", ["BEGIN", "SAVEPOINT a", "BEGIN IMMEDIATE"])
+def test_transactions_are_refused(db: Database, sql: str) -> None:
+    outcomes = queue_up(
+        db,
+        [
+            lambda: db.execute("INSERT INTO t (thread) VALUES (1)"),
+            lambda: db.execute(sql),
+            lambda: db.execute("INSERT INTO t (thread) VALUES (2)"),
+        ],
+    )
+    assert isinstance(outcomes[1], sqlite3.ProgrammingError)
+    assert "db.write()" in str(outcomes[1])
+    assert db.query("SELECT thread FROM t ORDER BY thread") == [(1,), (2,)]
+
+
+def test_what_stands_alone_is_run_alone(db: Database) -> None:
+    db.execute("PRAGMA user_version = 7")
+    assert db.query_one("PRAGMA user_version") == (7,)
+    db.execute("CREATE INDEX i ON t (number)")
+    db.execute("VACUUM")
+    db.execute("ANALYZE")
+    assert (
+        db.executemany("INSERT INTO t (number) VALUES (?)", ((n,) for n in range(5))).rowcount == 5
+    )
+    assert (
+        db.executemany("INSERT INTO t (number) VALUES (?)", [(n,) for n in range(2000)]).rowcount
+        == 2000
+    )
+
+
+def test_deferred_foreign_keys_fail_only_who_violates_them(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.db") as db:
+        db.execute("CREATE TABLE p (id INTEGER PRIMARY KEY)")
+        db.execute(
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p REFERENCES p DEFERRABLE INITIALLY DEFERRED)"
+        )
+        outcomes = queue_up(
+            db,
+            [
+                lambda: db.execute("INSERT INTO p VALUES (1)"),
+                lambda: db.execute("INSERT INTO c (p) VALUES (9)"),
+                lambda: db.execute("INSERT INTO c (p) VALUES (1)"),
+                # Which would have mended the second one's.
+                lambda: db.execute("INSERT INTO p VALUES (9)"),
+            ],
+        )
+        assert isinstance(outcomes[1], sqlite3.IntegrityError)
+        assert outcomes[1].sqlite_errorname == "SQLITE_CONSTRAINT_FOREIGNKEY"
+        assert db.query("SELECT p FROM c") == [(1,)]
+        assert db.query("PRAGMA foreign_key_check") == []
+
+
+def test_transactions_and_requests_take_turns(db: Database) -> None:
+    done: list[str] = []
+
+    def transaction() -> None:
+        with db.write() as connection:
+            connection.execute("INSERT INTO t (thread) VALUES ('w')")
+            done.append("write")
+
+    def single() -> None:
+        db.execute("INSERT INTO t (thread) VALUES ('e')")
+        done.append("execute")
+
+    queue_up(db, [transaction, single, transaction, single, single])
+    assert db.query("SELECT thread, count(*) FROM t GROUP BY thread") == [("e", 3), ("w", 2)]
+    # The batch of all three comes first, or between the two.
+    assert done.index("execute") < [i for i, kind in enumerate(done) if kind == "write"][1] + 3
+
+
+def test_whoever_waits_too_long_is_told_who_has_the_writer(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.db", timeout=0.2) as db:
+        db.execute("CREATE TABLE t (x)")
+        outcomes: list[BaseException] = []
+
+        def run() -> None:
+            for call in (
+                lambda: db.execute("INSERT INTO t VALUES (1)"),
+                lambda: db.executemany("INSERT INTO t VALUES (?)", [(1,)]),
+                lambda: db.execute("PRAGMA user_version = 1"),
+            ):
+                try:
+                    call()
+                except oxlite.LockedError as error:
+                    outcomes.append(error)
+
+        with db.write():
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join(60)
+        assert len(outcomes) == 3
+        assert all("MainThread" in str(error) for error in outcomes)
+        assert db.execute("INSERT INTO t VALUES (1)").rowcount == 1
+        assert db.query("SELECT count(*) FROM t") == [(1,)], "what was given up was not done"
+
+
+def test_a_lock_held_elsewhere_fails_each_in_its_own_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Database(path, timeout=0.3) as db:
+        db.execute("CREATE TABLE t (x)")
+        other = oxlite.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        errors: list[BaseException] = []
+
+        def write(_thread: int) -> None:
+            with pytest.raises(oxlite.LockedError) as caught:
+                db.execute("INSERT INTO t VALUES (1)")
+            errors.append(caught.value)
+
+        crowd(write, threads=8)
+        assert len(errors) == 8
+        other.rollback()
+        db.execute("INSERT INTO t VALUES (2)")
+        assert db.query("SELECT x FROM t") == [(2,)]
+        other.close()
+
+
+def test_writing_inside_a_write_is_refused(db: Database) -> None:
+    with db.write():
+        for call in (
+            lambda: db.execute("INSERT INTO t (thread) VALUES (1)"),
+            lambda: db.executemany("INSERT INTO t (thread) VALUES (?)", [(1,)]),
+            lambda: db.execute("PRAGMA user_version"),
+        ):
+            with pytest.raises(sqlite3.ProgrammingError, match="would wait for itself"):
+                call()
+
+
+def test_closing_sends_those_away_that_wait(tmp_path: Path) -> None:
+    db = Database(tmp_path / "a.db")
+    db.execute("CREATE TABLE t (x)")
+    outcomes: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            db.execute("INSERT INTO t VALUES (1)")
+        except sqlite3.ProgrammingError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=run)
+    with db.write() as connection:
+        thread.start()
+        until(lambda: db.stats().writer_waiting)
+        with pytest.raises(sqlite3.OperationalError, match="still in use"):
+            db.close(timeout=0.05)
+        thread.join(60)
+        connection.execute("INSERT INTO t VALUES (2)")
+    assert len(outcomes) == 1
+    assert "closed Database" in str(outcomes[0])
+    with Database(tmp_path / "a.db") as again:
+        assert again.query("SELECT x FROM t") == [(2,)]
+
+
+def test_durable_commit_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'group' or 'each', not 'all'"):
+        Database(tmp_path / "a.db", durable_commit="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_in_line_withdraws_the_request(db: Database) -> None:
+    """The main thread waits for a writer that another thread has."""
+    release = threading.Event()
+
+    def hold() -> None:
+        with db.write():
+            until(lambda: db.stats().writer_waiting)
+            os.kill(os.getpid(), signal.SIGINT)
+            release.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    until(lambda: db._writer.holder())
+    with pytest.raises(KeyboardInterrupt):
+        db.execute("INSERT INTO t (thread) VALUES ('never')")
+    release.set()
+    holder.join(60)
+    db.execute("INSERT INTO t (thread) VALUES ('later')")
+    assert db.query("SELECT thread FROM t") == [("later",)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
+    with db.write() as connection:
+        connection.execute("INSERT INTO t (thread) VALUES ('parent')")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with contextlib.suppress(BaseException):
+                with pytest.raises(oxlite.LockedError):
+                    Database(db._path, timeout=0).execute("INSERT INTO t (thread) VALUES ('child')")
+                status = 0
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert db.query("SELECT thread FROM t") == [("parent",)]
