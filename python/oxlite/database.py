@@ -25,8 +25,9 @@ from oxlite import sqlite3
 from oxlite._native import CommitOutcomeUnknown, LockedError, Pool, PoolTimeout, Writer
 from oxlite.opening import connect
 from oxlite.sqlite3 import Connection
+from oxlite.upkeep import Upkeep
 
-__all__ = ["Database", "DatabaseStatistics", "Result"]
+__all__ = ["Checkpoint", "Database", "DatabaseStatistics", "Result"]
 
 _Parameters = Sequence[Any] | Mapping[str, Any]
 _Rows = list[Any]
@@ -46,6 +47,20 @@ class Result(NamedTuple):
     rows: _Rows
 
 
+class Checkpoint(NamedTuple):
+    """What a checkpoint came to, in the words of ``PRAGMA wal_checkpoint``.
+
+    Attributes:
+        busy: Whether somebody was in the way, so that the mode's promise is not kept.
+        log: The frames in the log; -1 if there is none, or if another checkpoint is under way.
+        checkpointed: How many of them are in the database; -1 likewise.
+    """
+
+    busy: bool
+    log: int
+    checkpointed: int
+
+
 class DatabaseStatistics(NamedTuple):
     """What a ``Database`` is doing, and what its process has done in the queue for the write lock.
 
@@ -61,6 +76,11 @@ class DatabaseStatistics(NamedTuple):
         gate_waits: How often this process waited for other processes.
         bypasses: How often it went ahead of a queue that did not move.
         no_gate: Why there is no queue between processes; ``None`` if there is one.
+        wal_frames: The frames in the write-ahead log after this process's latest commit.
+        checkpoints: Checkpoints that brought all of the log into the database.
+        checkpoints_incomplete: Checkpoints that somebody was in the way of.
+        checkpoint_errors: Checkpoints that failed.
+        checkpoint_error: The text of the latest failure.
     """
 
     readers_idle: int
@@ -74,6 +94,11 @@ class DatabaseStatistics(NamedTuple):
     gate_waits: int
     bypasses: int
     no_gate: str | None
+    wal_frames: int
+    checkpoints: int
+    checkpoints_incomplete: int
+    checkpoint_errors: int
+    checkpoint_error: str | None
 
 
 _BATCH_LIMITS = {"group": 256, "each": 1}
@@ -245,6 +270,7 @@ class Database:
     def _open_writer(self) -> Connection:
         connection = connect(self._path, **self._options)
         self._set_up(connection)
+        self._upkeep = Upkeep()
         return connection
 
     def _open_reader(self) -> Connection:
@@ -436,7 +462,10 @@ class Database:
             answer = self._writer.execute(sql, parameters, False)
         except TimeoutError:
             raise self._writer_in_use() from None
-        return self._execute_alone(sql, parameters) if answer is None else Result(*answer)
+        result = self._execute_alone(sql, parameters) if answer is None else Result(*answer)
+        if self._upkeep.is_due():
+            self._optimize()
+        return result
 
     def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
@@ -468,13 +497,36 @@ class Database:
             cursor = connection.executemany(sql, parameters)
             return Result(cursor.rowcount, cursor.lastrowid, [])
 
+    def checkpoint(
+        self, mode: Literal["passive", "full", "restart", "truncate"] = "passive"
+    ) -> Checkpoint:
+        """Bring the write-ahead log into the database, which also happens by itself.
+
+        Args:
+            mode: ``"passive"`` comes as far as it can without waiting, ``"full"`` waits for the
+                writer and for readers of older snapshots, ``"restart"`` for all readers, so that
+                the log is begun anew, and ``"truncate"`` cuts its file to nothing as well. Each
+                wait is limited by ``timeout``.
+
+        Returns:
+            How far it came.
+
+        Raises:
+            ValueError: An unknown mode.
+            oxlite.LockedError: The writer could not be had in time.
+            oxlite.sqlite3.Error: What SQLite met: a full disk, a file that cannot be written.
+        """
+        with self._lent_writer() as connection:
+            return Checkpoint(*connection.checkpoint(mode))
+
     def stats(self) -> DatabaseStatistics:
-        """What it is doing now, and what this process has done in the queue for the write lock."""
+        """What it is doing now, and what this process has done in the queue and with the log."""
         self._check()
         idle, lent, waiting = self._readers.statistics()
         writer_waiting, batches, batched_writes = self._writer.statistics()
         connection = self._writer.connection
         queue = None if connection is None else connection.queue_statistics()
+        log = None if connection is None else connection.wal_statistics()
         return DatabaseStatistics(
             readers_idle=idle,
             readers_lent=lent,
@@ -487,6 +539,11 @@ class Database:
             gate_waits=queue["gate_waits"] if queue else 0,
             bypasses=queue["bypasses"] if queue else 0,
             no_gate=queue["no_gate"] if queue else None,
+            wal_frames=log["frames"] if log else 0,
+            checkpoints=log["checkpoints"] if log else 0,
+            checkpoints_incomplete=log["checkpoints_incomplete"] if log else 0,
+            checkpoint_errors=log["checkpoint_errors"] if log else 0,
+            checkpoint_error=log["last_error"] if log else None,
         )
 
     def close(self, timeout: float = 5.0) -> None:
@@ -506,6 +563,7 @@ class Database:
         if self._process_id != os.getpid():
             return  # they are the parent's
         ends = time.monotonic() + timeout
+        self._optimize()
         kept = []
         if not self._readers.close(timeout):
             kept.append(f"readers {_described(self._readers.holders())}")
@@ -526,6 +584,15 @@ class Database:
                 connection.interrupt()
         # An interrupted statement ends at once; a thread that only holds the writer does not.
         return self._writer.close(1.0)
+
+    def _optimize(self) -> None:
+        """Have the planner's statistics looked at, unless the writer is in use."""
+        with suppress(sqlite3.Error, TimeoutError):
+            connection = self._writer.take(0.0)
+            try:
+                self._upkeep.optimize(connection)
+            finally:
+                self._writer.give()
 
     def __enter__(self) -> Self:
         """The database, which is closed at the end of the block."""

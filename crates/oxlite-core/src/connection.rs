@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxlite_sqlite::{
-    BackupTarget, Glance, LockError, Locked, OpenFlags, OtherUsers, TransactionState, codes,
-    other_users_of,
+    BackupTarget, Checkpoint, CheckpointMode, Glance, LockError, Locked, OpenFlags, OtherUsers,
+    TransactionState, codes, other_users_of,
 };
 use parking_lot::Mutex;
 
@@ -21,6 +21,7 @@ use crate::profile::{JournalConversion, Profile, Setting, apply};
 use crate::queue::{QueueStatistics, Writer};
 use crate::sql::{self, StatementKind};
 use crate::statement_cache::{CachedStatement, StatementCache};
+use crate::wal::{self, Log, WalStatistics};
 
 /// An open database connection.
 ///
@@ -34,6 +35,8 @@ pub struct Connection {
     timeout: Duration,
     deadline: Arc<Deadline>,
     writer: Option<Arc<Writer>>,
+    /// The log of its main database, if that is in a file and the profile keeps it.
+    log: Option<Arc<Log>>,
     /// Whether it may share its page cache, and so wait for other connections of this process.
     may_share_cache: AtomicBool,
     uri: bool,
@@ -54,7 +57,7 @@ impl Connection {
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
-        let (applied, writer) = {
+        let (applied, writer, log) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
             let writer = options.busy.install(&locked, options.timeout, &deadline)?;
@@ -65,7 +68,11 @@ impl Connection {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
             })?;
-            (applied, writer)
+            let log = options
+                .profile
+                .is_strict
+                .then(|| log_of(&raw, &locked, &applied.settings));
+            (applied, writer, log.flatten())
         };
         Ok(Self {
             raw,
@@ -75,6 +82,7 @@ impl Connection {
             timeout: options.timeout,
             deadline,
             writer,
+            log,
             may_share_cache: AtomicBool::new(options.may_share_cache()),
             uri: options.uri,
             settings: applied.settings,
@@ -219,6 +227,33 @@ impl Connection {
             .map(|writer| writer.lane().statistics())
     }
 
+    /// Makes a checkpoint of the database `schema`, standing in line for the write lock where the mode
+    /// takes it; waits as the busy policy says.
+    pub fn checkpoint(
+        &self,
+        locked: &Locked<'_>,
+        schema: &CStr,
+        mode: CheckpointMode,
+    ) -> Result<Checkpoint> {
+        let turn = match mode {
+            CheckpointMode::Passive => None,
+            _ => Some(locked.take_turn()?),
+        };
+        let outcome = locked.checkpoint(Some(schema), mode);
+        drop(turn);
+        if let Some(log) = self.log.as_ref().filter(|_| schema == c"main") {
+            log.count(&outcome);
+        }
+        Ok(outcome?)
+    }
+
+    /// What has become of the main database's log in this process; `None` if it has none that is kept.
+    pub fn wal_statistics(&self) -> Option<WalStatistics> {
+        // Another thread of the parent may have had the locks of an inherited one.
+        let log = self.log.as_ref().filter(|_| !self.is_inherited());
+        log.map(|log| log.statistics())
+    }
+
     /// Whether it has not been closed.
     pub fn is_open(&self) -> bool {
         self.raw.is_open()
@@ -353,6 +388,22 @@ fn leaves_commit_open(primary_code: i32) -> bool {
             | codes::SQLITE_INTERRUPT
             | codes::SQLITE_READONLY
     )
+}
+
+/// The log of a connection's main database, which it is to keep short from now on unless it only reads or
+/// the caller has set `wal_autocheckpoint`.
+fn log_of(
+    raw: &oxlite_sqlite::Connection,
+    locked: &Locked<'_>,
+    settings: &[Setting],
+) -> Option<Arc<Log>> {
+    let log = Log::of(&locked.path()?).ok()?;
+    log.watch(raw.watch(locked));
+    let is_set = |setting: &Setting| setting.name == "wal_autocheckpoint";
+    if !locked.is_read_only() && !settings.iter().any(is_set) {
+        wal::keep(Arc::clone(&log), locked, settings);
+    }
+    Some(log)
 }
 
 /// Refuses SQL longer than this connection's limit, before anything copies it.

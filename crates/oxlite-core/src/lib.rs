@@ -35,6 +35,7 @@ mod error;
 mod group_commit;
 mod nearest;
 mod options;
+mod per_file;
 mod pool;
 mod pragma;
 mod profile;
@@ -45,8 +46,11 @@ mod sync;
 mod transaction;
 mod turns;
 mod uri;
+mod wal;
 
-pub use oxlite_sqlite::{LockError, Locked, OtherUsers, Step, Value, ValueRef};
+pub use oxlite_sqlite::{
+    Checkpoint, CheckpointMode, LockError, Locked, OtherUsers, Step, Value, ValueRef,
+};
 
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::Connection;
@@ -65,3 +69,4 @@ pub use sql::StatementKind;
 pub use statement_cache::CachedStatement;
 pub use transaction::{IsolationLevel, TransactionControl};
 pub use turns::Turns;
+pub use wal::{REPEATED, WalStatistics, checkpoint_mode};

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod callbacks;
+mod checkpoints;
 mod copying;
 mod functions;
 mod sessions;

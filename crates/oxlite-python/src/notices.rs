@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use oxlite_core::{Connection as Core, JournalConversion, OtherUsers};
+use oxlite_core::{Connection as Core, JournalConversion, OtherUsers, REPEATED};
 use parking_lot::Mutex;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use crate::gil::attached;
 /// The files of which [`tell_of_other_users`] has told.
 static TOLD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// What the core has logged, each text once.
+/// What the core has logged once.
 static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 /// Hands what the core logs on to Python's logger.
@@ -28,7 +28,9 @@ impl log::Log for ToPython {
 
     fn log(&self, record: &log::Record<'_>) {
         let text = record.args().to_string();
-        if !LOGGED.lock().get_or_insert_default().insert(text.clone()) {
+        // What is repeated says when it has something to say.
+        let is_repeated = record.target() == REPEATED;
+        if !is_repeated && !LOGGED.lock().get_or_insert_default().insert(text.clone()) {
             return;
         }
         attached(|py| {

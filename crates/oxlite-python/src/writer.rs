@@ -173,9 +173,15 @@ impl Writer {
         })
     }
 
-    /// Borrows the connection. `TimeoutError` if it has not come back in time.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Connection>> {
-        let (line, thread, timeout) = (&self.line, current_thread(), self.timeout);
+    /// Borrows the connection, waiting for `timeout` seconds if that is given. `TimeoutError` if it has not
+    /// come back in time.
+    #[pyo3(signature = (timeout = None))]
+    fn take<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, Connection>> {
+        let timeout = match timeout {
+            Some(seconds) => timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?,
+            None => self.timeout,
+        };
+        let (line, thread) = (&self.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
         self.opened(py).inspect_err(|_| self.line.give())
     }

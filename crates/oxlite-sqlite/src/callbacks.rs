@@ -20,9 +20,11 @@ use std::time::Duration;
 
 use libsqlite3_sys as ffi;
 
+use crate::checkpoint::Keeping;
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
+use crate::usage::Usage;
 use crate::write_queue;
 
 /// Asked whether to go on waiting for a lock; `true` means: try again.
@@ -59,6 +61,9 @@ pub(crate) struct Callbacks {
     wal: Slot<WalHook>,
     pub(crate) preupdate: Slot<PreupdateHook>,
     pub(crate) write_queue: write_queue::Place,
+    pub(crate) keeping: Keeping,
+    /// What the connection is used for, for those who watch it.
+    pub(crate) usage: Arc<Usage>,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
     /// run a checkpoint. Also set by [`Locked::undisturbed`].
     pub(crate) is_running: Cell<bool>,
@@ -66,6 +71,8 @@ pub(crate) struct Callbacks {
     pub(crate) is_interruption_postponed: Arc<AtomicBool>,
     /// How often it has been interrupted.
     pub(crate) interruptions: Arc<AtomicU64>,
+    /// Whether a statement of our own runs, which is nobody's business.
+    pub(crate) is_silent: Cell<bool>,
     /// Whether nothing may be stopped now: see [`Locked::unstoppable`].
     is_unstoppable: Cell<bool>,
     /// Whether it is noticed that a commit begins, and whether one has begun.
@@ -390,6 +397,9 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
+    if let Some(answer) = callbacks.keeping.try_again() {
+        return c_int::from(answer);
+    }
     let wait = BusyWait {
         calls: calls.unsigned_abs(),
         callbacks,
@@ -416,6 +426,9 @@ unsafe extern "C" fn call_authorizer(
         };
         (callbacks(argument), authorization)
     };
+    if callbacks.is_silent.get() {
+        return ffi::SQLITE_OK;
+    }
     call(
         callbacks,
         &callbacks.authorizer,
@@ -428,6 +441,7 @@ unsafe extern "C" fn call_progress(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
     callbacks.while_writing();
+    callbacks.usage.answer(|| callbacks.running_statement());
     if callbacks.is_unstoppable.get() {
         return 0;
     }
@@ -445,7 +459,9 @@ unsafe extern "C" fn call_trace(
     // SAFETY: registered with this argument; for SQLITE_TRACE_STMT the two pointers are the
     // statement and its text, both alive for the length of this call.
     let (callbacks, sql) = unsafe { (callbacks(argument), text(sql.cast())) };
-    let Some(sql) = sql else { return 0 };
+    let Some(sql) = sql.filter(|_| !callbacks.is_silent.get()) else {
+        return 0;
+    };
     // SAFETY: a live statement of the connection that is calling; the result is ours to free.
     let expanded = unsafe { ffi::sqlite3_expanded_sql(statement.cast()) };
     let traced = Traced {

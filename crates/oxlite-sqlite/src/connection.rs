@@ -32,6 +32,7 @@ use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
 use crate::statement::Statement;
+use crate::usage::Watch;
 use crate::{fork, vfs};
 
 /// How a database is opened (<https://sqlite.org/c3ref/open.html>).
@@ -440,6 +441,18 @@ impl Connection {
         statement.is_of(&self.handle)
     }
 
+    /// Sees from any thread what this connection reads, and does not keep it open. From now on the
+    /// connection notes who uses it.
+    pub fn watch(&self, locked: &Locked<'_>) -> Watch {
+        let usage = Arc::clone(&locked.callbacks().usage);
+        usage.begin();
+        Watch::new(Arc::downgrade(&self.handle), usage)
+    }
+
+    pub(crate) fn of(handle: Arc<Handle>) -> Self {
+        Self { handle }
+    }
+
     /// A handle that can interrupt this connection from any thread and does not keep it open.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle {
@@ -749,8 +762,12 @@ impl<'c> Locked<'c> {
 
     /// The absolute path of the main database file; empty for in-memory and temporary databases.
     pub fn filename(&self) -> Vec<u8> {
-        // SAFETY: open and locked by this guard; "main" always exists.
-        let name = unsafe { ffi::sqlite3_db_filename(self.database(), c"main".as_ptr()) };
+        self.filename_of(c"main")
+    }
+
+    pub(crate) fn filename_of(&self, schema: &CStr) -> Vec<u8> {
+        // SAFETY: open and locked by this guard; a name that is unknown gives NULL.
+        let name = unsafe { ffi::sqlite3_db_filename(self.database(), schema.as_ptr()) };
         if name.is_null() {
             return Vec::new();
         }
@@ -760,7 +777,12 @@ impl<'c> Locked<'c> {
 
     /// The main database's file; `None` if it is not in one.
     pub fn path(&self) -> Option<PathBuf> {
-        let name = self.filename();
+        self.path_of(c"main")
+    }
+
+    /// The file of an attached database; `None` if it is not in one.
+    pub fn path_of(&self, schema: &CStr) -> Option<PathBuf> {
+        let name = self.filename_of(schema);
         if name.is_empty() {
             return None;
         }
@@ -878,6 +900,17 @@ impl<'c> Glance<'c> {
     /// Rows changed since the connection was opened.
     pub fn total_changes(&self) -> i64 {
         self.0.total_changes()
+    }
+
+    /// Whether it has a snapshot of its main database, or the write lock.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.0.callbacks().main_transaction_state() != TransactionState::None
+    }
+
+    /// The text of a statement that is in the middle of its rows.
+    pub(crate) fn running_statement(&self) -> Option<String> {
+        let sql = self.0.callbacks().running_statement()?;
+        Some(sql.to_string_lossy().into_owned())
     }
 }
 

@@ -28,6 +28,7 @@ mod backup;
 mod blob;
 mod callbacks;
 mod changeset;
+mod checkpoint;
 mod code;
 mod connection;
 mod constants;
@@ -41,6 +42,7 @@ mod serialize;
 mod session;
 mod sql;
 mod statement;
+mod usage;
 mod value;
 mod vfs;
 mod write_queue;
@@ -58,6 +60,7 @@ pub use changeset::{
     Change, Changes, ChangesetPosition, concat_changesets, invert_changeset, read_changeset,
     read_changeset_from,
 };
+pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, WriteTurn};
 pub use code::{RESULT_CODES, code_name};
 pub use connection::{
     BackupTarget, Connection, Glance, InterruptHandle, LockError, Locked, OpenFlags,
@@ -74,6 +77,7 @@ pub use serialize::Serialized;
 pub use session::Session;
 pub use sql::{first_keyword, without_leading_space};
 pub use statement::{Prepared, Row, Statement, Step};
+pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};
 pub use vfs::{about_to_wait, call_before_waiting};
 pub use write_queue::WriteQueue;

@@ -40,6 +40,15 @@ pub(crate) fn takes_write_lock(sql: &[u8]) -> bool {
         .any(|other| keyword.eq_ignore_ascii_case(other))
 }
 
+/// Whether it may end a transaction, though SQLite calls it read-only.
+pub(crate) fn may_commit(sql: &[u8]) -> bool {
+    let keyword = first_keyword(sql);
+    let enders: [&[u8]; 3] = [b"COMMIT", b"END", b"RELEASE"];
+    enders
+        .iter()
+        .any(|ender| keyword.eq_ignore_ascii_case(ender))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +59,15 @@ mod tests {
         assert_eq!(first_keyword(b"/* never closed"), b"");
         assert_eq!(first_keyword(b"-- only"), b"");
         assert_eq!(first_keyword(b""), b"");
+    }
+
+    #[test]
+    fn what_ends_a_transaction_may_commit() {
+        assert!(may_commit(b"commit"));
+        assert!(may_commit(b"-- done\nEND TRANSACTION"));
+        assert!(may_commit(b"RELEASE a"));
+        assert!(!may_commit(b"ROLLBACK"));
+        assert!(!may_commit(b"SELECT 1"));
     }
 
     #[test]

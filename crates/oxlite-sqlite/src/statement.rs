@@ -17,7 +17,7 @@ use libsqlite3_sys as ffi;
 
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
-use crate::sql::takes_write_lock;
+use crate::sql::{may_commit, takes_write_lock};
 use crate::value::ValueRef;
 
 /// What a step came to.
@@ -44,6 +44,8 @@ pub struct Statement {
     parameter_count: usize,
     read_only: bool,
     takes_write_lock: bool,
+    /// Whether a transaction may end with it.
+    may_commit: bool,
     has_row: bool,
 }
 
@@ -120,6 +122,7 @@ impl Locked<'_> {
                     as usize,
                 read_only,
                 takes_write_lock: !read_only && takes_write_lock(sql),
+                may_commit: !read_only || may_commit(sql),
                 raw,
                 handle: Arc::clone(self.handle()),
                 has_row: false,
@@ -291,6 +294,9 @@ impl Statement {
     #[inline]
     pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.check_owner(locked)?;
+        if !self.has_row {
+            locked.callbacks().note_use();
+        }
         if !self.takes_write_lock {
             return self.step_now(locked);
         }
@@ -323,6 +329,9 @@ impl Statement {
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
                 locked.callbacks().take_commit_begun();
+                if self.may_commit {
+                    locked.tend_log();
+                }
                 Ok(Step::Done)
             }
             code => {

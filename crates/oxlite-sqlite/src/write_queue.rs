@@ -149,6 +149,15 @@ impl Callbacks {
 
     /// The text of the statement that is writing.
     fn writing_statement(&self) -> Option<&CStr> {
+        self.find_running(|is_read_only| !is_read_only)
+    }
+
+    /// The text of a statement that is in the middle of its work, or of its rows.
+    pub(crate) fn running_statement(&self) -> Option<&CStr> {
+        self.find_running(|_| true)
+    }
+
+    fn find_running(&self, is_wanted: impl Fn(bool) -> bool) -> Option<&CStr> {
         let database = self.database()?.as_ptr();
         let mut statement = std::ptr::null_mut();
         loop {
@@ -161,7 +170,7 @@ impl Callbacks {
                 }
                 let sql = ffi::sqlite3_sql(statement);
                 if ffi::sqlite3_stmt_busy(statement) != 0
-                    && ffi::sqlite3_stmt_readonly(statement) == 0
+                    && is_wanted(ffi::sqlite3_stmt_readonly(statement) != 0)
                     && !sql.is_null()
                 {
                     return Some(CStr::from_ptr(sql));

@@ -6,16 +6,17 @@
 //!   for the end of the present turn.
 //! - A lane belongs to the process that made it; a forked child makes its own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::gate::Gate;
 use super::holder::{Holder, Note};
 use super::patience::Patience;
 use crate::deadline::Deadline;
+use crate::per_file::PerFile;
 use crate::sync::Instant;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::poisoning::{Mutex, MutexGuard};
@@ -102,29 +103,12 @@ pub struct QueueStatistics {
     pub no_gate: Option<String>,
 }
 
-/// The lanes of each generation of forked processes: a mutex that another thread of the parent had at
-/// the fork is not looked at again. Later generations than these have none.
-static LANES: [OnceLock<Mutex<Lanes>>; 1024] = [const { OnceLock::new() }; 1024];
-
-type Lanes = HashMap<FileIdentity, Weak<Lane>>;
+static LANES: PerFile<Lane> = PerFile::new();
 
 impl Lane {
     /// The lane of the database at `path`, which exists: one for all paths that lead to the file.
     pub(crate) fn of(path: &Path) -> std::io::Result<Arc<Self>> {
-        let identity = FileIdentity::of(path)?;
-        let generation = oxlite_sqlite::fork_generation() as usize;
-        let Some(lanes) = LANES.get(generation) else {
-            return Err(std::io::ErrorKind::Unsupported.into());
-        };
-        let lanes = lanes.get_or_init(Mutex::default);
-        let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lanes.get(&identity).and_then(Weak::upgrade) {
-            return Ok(known);
-        }
-        lanes.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Arc::new(Self::new(path.to_owned()));
-        lanes.insert(identity, Arc::downgrade(&lane));
-        Ok(lane)
+        LANES.of(path, || Self::new(path.to_owned()))
     }
 
     fn new(database: PathBuf) -> Self {
@@ -387,28 +371,5 @@ impl Drop for Pass {
             gate.leave(&self.lane.counters);
         }
         self.lane.release();
-    }
-}
-
-/// What makes a file one file, under all its names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FileIdentity {
-    #[cfg(unix)]
-    Inode(u64, u64),
-    #[cfg(not(unix))]
-    Path(PathBuf),
-}
-
-impl FileIdentity {
-    #[cfg(unix)]
-    fn of(path: &Path) -> std::io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let status = std::fs::metadata(path)?;
-        Ok(Self::Inode(status.dev(), status.ino()))
-    }
-
-    #[cfg(not(unix))]
-    fn of(path: &Path) -> std::io::Result<Self> {
-        std::fs::canonicalize(path).map(Self::Path)
     }
 }

@@ -143,8 +143,8 @@ impl Connection {
 
     /// Calls `wal_hook` after each commit in WAL mode with the schema and the number of pages in the
     /// WAL. It takes the place of automatic checkpoints: run `PRAGMA wal_checkpoint` in it, on this
-    /// connection, when the number is high. `None` removes it; checkpoints are automatic again,
-    /// every 1000 pages (<https://sqlite.org/c3ref/wal_hook.html>).
+    /// connection, when the number is high. `None` removes it; checkpoints are automatic again, as
+    /// the profile has them (<https://sqlite.org/c3ref/wal_hook.html>).
     #[pyo3(signature = (wal_hook, /))]
     fn set_wal_hook(&self, py: Python<'_>, wal_hook: Option<Py<PyAny>>) -> PyResult<()> {
         self.set_callback(py, Kind::Wal, wal_hook, |locked, callable| match callable {
@@ -152,6 +152,8 @@ impl Connection {
                 locked.set_wal_hook(Some(callback::wal_hook(callable)));
                 Ok(())
             }
+            // A production profile's own policy.
+            None if locked.restore_log_keeper() => Ok(()),
             None => {
                 locked.set_wal_hook(None);
                 locked

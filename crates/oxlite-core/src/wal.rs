@@ -1,0 +1,439 @@
+//! The write-ahead log kept in bounds: when a connection of a production profile makes a checkpoint, how
+//! far that goes, and what is told when it cannot.
+//!
+//! A checkpoint has two halves. The **bulk** is a passive one, made by the connection whose commit has
+//! brought the log to [`BEGIN_AT`] frames, after it has let the next writer go on: what it has to sync
+//! and to copy delays nobody else. The **finish** follows with the next commit of this process, in its
+//! turn: it copies the few frames that have come since, under the write lock, so that the next writer
+//! begins the log anew. Beyond its limit the file is cut as well.
+//!
+//! Invariants:
+//! - A checkpoint that comes to no end is not tried again before the log has grown by [`BEGIN_AT`] frames
+//!   more, or an eighth of its length: never once for each commit.
+//! - Nobody is waited for, except with a log of more than twice its limit: then for [`WAIT_FOR_READERS`],
+//!   and at most once in [`WAIT_EVERY`] in each process.
+//! - No failure of a checkpoint becomes one of the commit before it. It is counted, kept and logged.
+//! - What is logged is logged outside the queue, and with no lock held but the connection's own.
+
+mod processes;
+mod readers;
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Watch, codes};
+
+use crate::error::Result;
+use crate::nearest::unknown;
+use crate::per_file::PerFile;
+use crate::profile::Setting;
+
+/// With so many frames in the log a checkpoint is made, as SQLite's own default has it.
+const BEGIN_AT: u32 = 1000;
+
+/// How far the log grows, beyond the next checkpoint, before this process steps in for another one that
+/// is at it.
+const LEAVE_TO_OTHERS: u32 = 3 * BEGIN_AT;
+
+/// How often the end of a checkpoint is tried, commit after commit, against writers that come between.
+const FINISH_TRIES: u32 = 3;
+
+/// The size that a log should not exceed, in bytes, where `journal_size_limit` sets none.
+const DEFAULT_LIMIT_BYTES: u64 = 64 << 20;
+
+/// How long readers of a log of more than twice its limit are waited for, with the write lock, and how
+/// often.
+const WAIT_FOR_READERS: Duration = Duration::from_millis(50);
+const WAIT_EVERY: Duration = Duration::from_secs(5);
+
+/// How often it is told that a log cannot be kept short, or that a checkpoint has failed.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// The log of one database, as this process sees it.
+pub(crate) struct Log {
+    database: PathBuf,
+    /// After the latest commit of this process.
+    frames: AtomicU32,
+    /// How many frames call for the next checkpoint.
+    next_at: AtomicU32,
+    /// Whether a thread is at it.
+    is_tended: AtomicBool,
+    /// Whether the bulk is done, and how often its end has been tried.
+    is_finishing: AtomicBool,
+    finish_tries: AtomicU32,
+    counters: Counters,
+    last_error: Mutex<Option<String>>,
+    waited: Mutex<Option<Instant>>,
+    told: Mutex<Option<Instant>>,
+    /// The connections of this process that may read it.
+    watches: Mutex<Vec<Watch>>,
+}
+
+#[derive(Default)]
+struct Counters {
+    checkpoints: AtomicU64,
+    incomplete: AtomicU64,
+    errors: AtomicU64,
+    readers_named: AtomicU64,
+}
+
+/// What has become of the log of one database, by all connections of this process together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalStatistics {
+    /// The frames in the log after this process's latest commit.
+    pub frames: u32,
+    /// Checkpoints that brought all of the log into the database.
+    pub checkpoints: u64,
+    /// Checkpoints that somebody was in the way of: a reader of an older snapshot, or a writer.
+    pub incomplete: u64,
+    /// Checkpoints that failed.
+    pub errors: u64,
+    /// The text of the latest failure.
+    pub last_error: Option<String>,
+    /// How often it was told who keeps the log beyond its limit.
+    pub readers_named: u64,
+}
+
+/// The mode of that name.
+pub fn checkpoint_mode(name: &str) -> Result<CheckpointMode> {
+    const NAMED: [(&str, CheckpointMode); 4] = [
+        ("passive", CheckpointMode::Passive),
+        ("full", CheckpointMode::Full),
+        ("restart", CheckpointMode::Restart),
+        ("truncate", CheckpointMode::Truncate),
+    ];
+    let known = NAMED.iter().find(|(known, _)| *known == name);
+    known
+        .map(|(_, mode)| *mode)
+        .ok_or_else(|| unknown("checkpoint mode", name, NAMED.map(|(known, _)| known)))
+}
+
+static LOGS: PerFile<Log> = PerFile::new();
+
+/// What is to be told once the queue has been left.
+enum Told {
+    Readers { bytes: u64, limit_bytes: u64 },
+    Failure(String),
+}
+
+impl Log {
+    /// That of the database at `path`, which exists.
+    pub(crate) fn of(path: &Path) -> std::io::Result<Arc<Self>> {
+        LOGS.of(path, || Self::new(path.to_owned()))
+    }
+
+    fn new(database: PathBuf) -> Self {
+        Self {
+            database,
+            frames: AtomicU32::new(0),
+            next_at: AtomicU32::new(BEGIN_AT),
+            is_tended: AtomicBool::new(false),
+            is_finishing: AtomicBool::new(false),
+            finish_tries: AtomicU32::new(0),
+            counters: Counters::default(),
+            last_error: Mutex::new(None),
+            waited: Mutex::new(None),
+            told: Mutex::new(None),
+            watches: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Notes a connection that may read the log.
+    pub(crate) fn watch(&self, watch: Watch) {
+        let mut watches = lock(&self.watches);
+        watches.retain(|watch| !watch.is_over());
+        watches.push(watch);
+    }
+
+    /// What has become of it.
+    pub(crate) fn statistics(&self) -> WalStatistics {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WalStatistics {
+            frames: self.frames.load(Ordering::Relaxed),
+            checkpoints: count(&self.counters.checkpoints),
+            incomplete: count(&self.counters.incomplete),
+            errors: count(&self.counters.errors),
+            last_error: lock(&self.last_error).clone(),
+            readers_named: count(&self.counters.readers_named),
+        }
+    }
+
+    /// Counts a checkpoint that the application has made.
+    pub(crate) fn count(&self, outcome: &oxlite_sqlite::Result<Checkpoint>) {
+        match outcome {
+            Ok(checkpoint) if checkpoint.is_complete() && !checkpoint.is_busy => {
+                self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(checkpoint) if checkpoint.frames.is_some() || checkpoint.is_busy => {
+                self.counters.incomplete.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(_) => {}
+            Err(error) => self.note_error(error),
+        }
+    }
+
+    fn note_error(&self, error: &oxlite_sqlite::Error) {
+        self.counters.errors.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.last_error) = Some(error.to_string());
+    }
+
+    /// Whether a log of so many frames calls for a checkpoint.
+    fn is_due(&self, frames: u32) -> bool {
+        let before = self.frames.swap(frames, Ordering::Relaxed);
+        // Two threads may tell in another order than they have committed in; a log begun anew is short.
+        if frames < before / 2 {
+            self.next_at.store(BEGIN_AT, Ordering::Relaxed);
+            self.is_finishing.store(false, Ordering::Relaxed);
+        }
+        frames >= self.next_at.load(Ordering::Relaxed)
+    }
+
+    /// Makes a checkpoint, or the second half of one.
+    fn tend(&self, locked: &Locked<'_>, schema: &CStr, frames: u32, limit_bytes: u64) {
+        if self.is_tended.swap(true, Ordering::Acquire) {
+            return;
+        }
+        let told = match self.is_finishing.load(Ordering::Relaxed) {
+            false => {
+                locked.leave_write_queue();
+                let outcome = locked.checkpoint(Some(schema), CheckpointMode::Passive);
+                self.conclude_bulk(outcome, frames, limit_bytes)
+            }
+            true => {
+                let outcome = self.finish(locked, schema, limit_bytes);
+                self.conclude_finish(outcome, frames, limit_bytes)
+            }
+        };
+        self.is_tended.store(false, Ordering::Release);
+        if let Some(told) = told.filter(|_| is_time(&self.told, TELL_EVERY)) {
+            locked.leave_write_queue();
+            self.tell(&told);
+        }
+    }
+
+    fn finish(
+        &self,
+        locked: &Locked<'_>,
+        schema: &CStr,
+        limit_bytes: u64,
+    ) -> oxlite_sqlite::Result<Checkpoint> {
+        let bytes = self.bytes();
+        let mode = match bytes > limit_bytes {
+            true => CheckpointMode::Truncate,
+            false => CheckpointMode::Full,
+        };
+        let may_wait = bytes / 2 > limit_bytes && is_time(&self.waited, WAIT_EVERY);
+        let patience = match may_wait {
+            true => WAIT_FOR_READERS,
+            false => Duration::ZERO,
+        };
+        locked.checkpoint_within(schema, mode, patience)
+    }
+
+    fn conclude_bulk(
+        &self,
+        outcome: oxlite_sqlite::Result<Checkpoint>,
+        frames: u32,
+        limit_bytes: u64,
+    ) -> Option<Told> {
+        match outcome {
+            Ok(checkpoint) if checkpoint.is_complete() => {
+                self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+                self.finish_next(frames);
+                None
+            }
+            Ok(checkpoint) if checkpoint.frames.is_none() => {
+                self.next_at
+                    .store(frames.saturating_add(LEAVE_TO_OTHERS), Ordering::Relaxed);
+                None
+            }
+            Ok(_) => self.held_back(frames, limit_bytes),
+            Err(error) => self.failed(error, frames, limit_bytes),
+        }
+    }
+
+    fn conclude_finish(
+        &self,
+        outcome: oxlite_sqlite::Result<Checkpoint>,
+        frames: u32,
+        limit_bytes: u64,
+    ) -> Option<Told> {
+        match outcome {
+            Ok(checkpoint) if checkpoint.is_complete() && !checkpoint.is_busy => {
+                self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+                self.start_over(frames);
+                None
+            }
+            // A writer came between, or readers of the newest snapshot are there: they go soon.
+            Ok(checkpoint)
+                if checkpoint.is_complete()
+                    && self.finish_tries.fetch_add(1, Ordering::Relaxed) < FINISH_TRIES =>
+            {
+                None
+            }
+            Ok(checkpoint) if checkpoint.frames.is_none() => {
+                self.start_over(frames.saturating_add(LEAVE_TO_OTHERS - BEGIN_AT));
+                None
+            }
+            Ok(_) => self.held_back(frames, limit_bytes),
+            Err(error) => self.failed(error, frames, limit_bytes),
+        }
+    }
+
+    /// The bulk is done: the next commit finishes it.
+    fn finish_next(&self, frames: u32) {
+        self.finish_tries.store(0, Ordering::Relaxed);
+        self.next_at.store(frames, Ordering::Relaxed);
+        self.is_finishing.store(true, Ordering::Relaxed);
+    }
+
+    /// The next checkpoint is made once the log has grown.
+    fn start_over(&self, frames: u32) {
+        let growth = BEGIN_AT.max(frames / 8);
+        self.next_at
+            .store(frames.saturating_add(growth), Ordering::Relaxed);
+        self.is_finishing.store(false, Ordering::Relaxed);
+    }
+
+    /// Readers were in the way.
+    fn held_back(&self, frames: u32, limit_bytes: u64) -> Option<Told> {
+        let was_finishing = self.is_finishing.load(Ordering::Relaxed);
+        self.counters.incomplete.fetch_add(1, Ordering::Relaxed);
+        self.start_over(frames);
+        let bytes = self.bytes();
+        if bytes <= limit_bytes {
+            return None;
+        }
+        let may_wait = lock(&self.waited).is_none_or(|at| at.elapsed() >= WAIT_EVERY);
+        if !was_finishing && bytes / 2 > limit_bytes && may_wait {
+            self.finish_next(frames);
+        }
+        Some(Told::Readers { bytes, limit_bytes })
+    }
+
+    fn failed(&self, error: oxlite_sqlite::Error, frames: u32, limit_bytes: u64) -> Option<Told> {
+        match error.primary_code() {
+            // This very connection reads, or has been told to stop.
+            codes::SQLITE_LOCKED | codes::SQLITE_INTERRUPT => self.held_back(frames, limit_bytes),
+            _ => {
+                self.note_error(&error);
+                self.start_over(frames);
+                Some(Told::Failure(error.to_string()))
+            }
+        }
+    }
+
+    /// The size of the log's file. It is looked at, never opened.
+    fn bytes(&self) -> u64 {
+        std::fs::metadata(beside(&self.database, "-wal")).map_or(0, |file| file.len())
+    }
+
+    fn tell(&self, told: &Told) {
+        let database = self.database.display();
+        match told {
+            Told::Failure(error) => log::warn!(
+                target: REPEATED,
+                "A checkpoint of {database} has failed: {error}. What was committed is safe in \
+                 {database}-wal, which grows until one succeeds."
+            ),
+            Told::Readers { bytes, limit_bytes } => {
+                let watches = lock(&self.watches).clone();
+                let readers = readers::describe(&watches, &self.database);
+                self.counters.readers_named.fetch_add(1, Ordering::Relaxed);
+                log::warn!(
+                    target: REPEATED,
+                    "{database}-wal has grown to {:.1} MiB, beyond its limit of {:.1} MiB, since it \
+                     cannot be begun anew while it is read: {readers}. It shrinks when they have \
+                     ended their transactions.",
+                    mebibytes(*bytes),
+                    mebibytes(*limit_bytes),
+                );
+            }
+        }
+    }
+}
+
+/// The target of what is logged again while it lasts, at intervals of its own.
+pub const REPEATED: &str = "oxlite::wal";
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether it is time to do something again, which is noted.
+fn is_time(last: &Mutex<Option<Instant>>, every: Duration) -> bool {
+    let mut last = lock(last);
+    let is_time = last.is_none_or(|last| last.elapsed() >= every);
+    if is_time {
+        *last = Some(Instant::now());
+    }
+    is_time
+}
+
+/// One connection as the keeper of the logs that it writes to.
+struct Keeper {
+    log: Arc<Log>,
+    limit_bytes: u64,
+    /// The frames after a commit to the main database; 0 if there was none.
+    frames: Cell<u32>,
+    /// The attached databases that have been written to, with theirs.
+    attached: RefCell<Vec<(CString, u32)>>,
+}
+
+/// Has a connection keep its logs short, in place of SQLite's automatic checkpoints.
+pub(crate) fn keep(log: Arc<Log>, locked: &Locked<'_>, settings: &[Setting]) {
+    locked.set_log_keeper(Box::new(Keeper {
+        log,
+        limit_bytes: limit_bytes(settings),
+        frames: Cell::new(0),
+        attached: RefCell::default(),
+    }));
+}
+
+fn limit_bytes(settings: &[Setting]) -> u64 {
+    let setting = settings
+        .iter()
+        .find(|setting| setting.name == "journal_size_limit");
+    let limit = setting.and_then(|setting| setting.effective.parse().ok());
+    limit.unwrap_or(DEFAULT_LIMIT_BYTES) // -1 is none
+}
+
+impl LogKeeper for Keeper {
+    fn committed(&self, schema: &CStr, frames: u32) {
+        if schema == c"main" {
+            self.frames.set(frames);
+        } else if frames >= BEGIN_AT {
+            self.attached.borrow_mut().push((schema.to_owned(), frames));
+        }
+    }
+
+    fn tend(&self, locked: &Locked<'_>) {
+        let frames = self.frames.take();
+        if frames > 0 && self.log.is_due(frames) {
+            self.log.tend(locked, c"main", frames, self.limit_bytes);
+        }
+        // Taken out first: what is logged may run code that commits.
+        for (schema, frames) in self.attached.take() {
+            if let Some(path) = locked.path_of(&schema)
+                && let Ok(log) = Log::of(&path)
+                && log.is_due(frames)
+            {
+                log.tend(locked, &schema, frames, self.limit_bytes);
+            }
+        }
+    }
+}
