@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.injector import SUPPORTED, build
 
 import oxlite
 from oxlite import Connection, Database, sqlite3
@@ -152,8 +153,8 @@ def test_processes_keep_it_short_together(writer: Connection, path: Path) -> Non
     command = [sys.executable, "-c", script, str(path)]
     processes = [subprocess.Popen(command) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0] * 4
-    # Sixteen thousand frames and more have been written; how many before the log was begun anew depends
-    # on who has the processors.
+    # Sixteen thousand frames and more have been written; how many before the log was begun anew
+    # depends on who has the processors.
     assert size_of_log(path) <= 8 * SHORT
     assert writer.execute("SELECT count(*) FROM t").fetchone() == (16000,)
 
@@ -441,8 +442,8 @@ def test_checkpoints_on_demand(writer: Connection, connect: Connect, path: Path)
     assert (busy, log) == (False, checkpointed)
     assert log >= 20
     write(writer, 1)
-    assert writer.checkpoint("full")[0] is False
-    assert writer.checkpoint("restart")[0] is False
+    assert writer.checkpoint("full", timeout=0)[0] is False
+    assert writer.checkpoint("restart", timeout=5)[0] is False
     assert writer.checkpoint("truncate") == (False, 0, 0)
     assert size_of_log(path) == 0
     assert statistics(writer)["checkpoints"] == 4
@@ -451,6 +452,8 @@ def test_checkpoints_on_demand(writer: Connection, connect: Connect, path: Path)
             writer.checkpoint(mode)  # type: ignore[arg-type]
     with pytest.raises(sqlite3.OperationalError, match="unknown database: other"):
         writer.checkpoint(name="other")
+    with pytest.raises(ValueError, match="NaN"):
+        writer.checkpoint(timeout=float("nan"))
     with pytest.raises(ValueError, match="null"):
         writer.checkpoint(name="a\0b")
 
@@ -507,6 +510,57 @@ def test_a_checkpoint_inside_a_function_is_refused(writer: Connection) -> None:
     assert caught == ["database table is locked"]
 
 
+@pytest.mark.parametrize("busy", ["gate", "fair", "backoff"])
+def test_a_checkpoint_keeps_writers_waiting_for_its_own_time_only(
+    connect: Connect, busy: str
+) -> None:
+    writer = connect(busy=busy, timeout=1000)
+    writer.execute("CREATE TABLE t (x)")
+    write(writer, 5)
+    before = writer.execute("PRAGMA busy_timeout").fetchone()
+    cursor = connect().execute("SELECT * FROM t")
+    cursor.fetchone()
+    write(writer, 5)
+    assert writer.checkpoint("truncate", timeout=0.01)[0] is True
+    assert writer.execute("PRAGMA busy_timeout").fetchone() == before
+    cursor.close()
+
+
+def test_who_waits_for_a_checkpoint_is_told_so(writer: Connection, connect: Connect) -> None:
+    write(writer, 5)
+    impatient = connect(timeout=0)
+    reader = connect()
+    cursor = reader.execute("SELECT * FROM t")
+    cursor.fetchone()
+    write(writer, 5)
+    other = connect(check_same_thread=False, timeout=60)
+    ended: list[str] = []
+
+    def restart() -> None:
+        try:
+            other.checkpoint("restart", timeout=60)
+        except sqlite3.OperationalError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    try:
+        caught: list[oxlite.LockedError] = []
+        ends = time.monotonic() + 30
+        while not caught:
+            assert time.monotonic() < ends
+            try:
+                write(impatient, 1)
+            except oxlite.LockedError as error:
+                caught.append(error)
+        assert "PRAGMA wal_checkpoint" in str(caught[0])
+    finally:
+        other.interrupt()
+        thread.join()
+    assert ended == ["interrupted"]
+    cursor.close()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_keeps_the_log_by_itself(writer: Connection, path: Path) -> None:
     write(writer, 700)
@@ -529,6 +583,51 @@ def test_a_forked_child_keeps_the_log_by_itself(writer: Connection, path: Path) 
     assert os.waitpid(child, 0)[1] == 0
     write(writer, 2500)
     assert size_of_log(path) <= SHORT
+
+
+_FAILING = """
+import logging, sys
+from tests.faults.injector import Injector
+import errno, oxlite
+
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+injector = Injector()
+connection = oxlite.connect(sys.argv[1], isolation_level=None)
+connection.execute("CREATE TABLE t (x)")
+injector.arm(sys.argv[2], 1, True, getattr(errno, sys.argv[3]))
+for _ in range(2500):
+    connection.execute("INSERT INTO t VALUES (1)")
+print(injector.disarm() > 0, connection.wal_statistics())
+for _ in range(2500):
+    connection.execute("INSERT INTO t VALUES (1)")
+print(connection.execute("SELECT count(*) FROM t").fetchone(), connection.wal_statistics())
+"""
+
+
+@pytest.mark.skipif(not SUPPORTED, reason="faults are injected on x86-64 Linux only")
+def test_a_failed_checkpoint_is_told_and_fails_no_commit(path: Path) -> None:
+    """A commit that is not synced does not meet the disk's failure; its checkpoint does."""
+    build()
+    done = subprocess.run(
+        [sys.executable, "-c", _FAILING, path, "sync", "EIO"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+        cwd=Path(__file__).parents[1],
+    )
+    assert done.stderr == ""
+    told, failed, after = done.stdout.splitlines()
+    assert told.startswith(
+        f"A checkpoint of {path} has failed: disk I/O error (SQLITE_IOERR_FSYNC)"
+    )
+    assert failed.startswith("True {")
+    assert "'checkpoints': 0" in failed
+    assert "'checkpoint_errors': 2" in failed  # not one for each of the 1500 commits beyond
+    assert "'last_error': 'disk I/O error (SQLITE_IOERR_FSYNC)'" in failed
+    assert after.startswith("(5000,) {")
+    assert "'checkpoint_errors': 2" in after
+    assert "'checkpoints': 0" not in after
 
 
 def test_a_database_tells_of_its_log(path: Path) -> None:
@@ -559,3 +658,69 @@ def test_a_database_of_another_profile_tells_nothing(path: Path) -> None:
         db.execute("CREATE TABLE t (x)")
         assert db.stats()[-5:] == (0, 0, 0, 0, None)
         assert db.checkpoint() == (False, -1, -1)
+
+
+def planner_statistics(path: Path) -> int:
+    with contextlib.closing(oxlite.connect(path)) as connection:
+        query = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"
+        count: int = connection.execute(query).fetchone()[0]
+        return count and connection.execute("SELECT count(*) FROM sqlite_stat1").fetchone()[0]
+
+
+def fill(db: Database) -> None:
+    db.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name)")
+    db.execute("CREATE INDEX item_name ON item (name)")
+    db.executemany("INSERT INTO item (name) VALUES (?)", [(str(n % 7),) for n in range(1000)])
+
+
+def test_closing_leaves_statistics_for_the_planner(path: Path) -> None:
+    with Database(path) as db:
+        fill(db)
+    assert planner_statistics(path) == 1
+
+
+def test_without_a_write_nothing_is_analysed(path: Path) -> None:
+    with contextlib.closing(oxlite.connect(path)) as connection:
+        connection.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name UNIQUE)")
+    with Database(path) as db:
+        db.query("SELECT * FROM item WHERE name = 'a'")
+    assert planner_statistics(path) == 0
+
+
+def test_a_lock_or_a_refusal_does_not_keep_it_from_closing(path: Path, connect: Connect) -> None:
+    other = connect(timeout=0)
+    with Database(path, timeout=1000) as db:
+        fill(db)
+        other.execute("BEGIN IMMEDIATE")
+    other.execute("ROLLBACK")
+    other.close()
+    assert planner_statistics(path) == 0
+    refuse: list[bool] = []
+
+    def authorize(action: int, *_: object) -> int:
+        refused = refuse and action == sqlite3.SQLITE_PRAGMA
+        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+    with Database(path, setup=lambda c: c.set_authorizer(authorize)) as db:
+        db.execute("INSERT INTO item (name) VALUES (1)")
+        refuse.append(True)
+    assert planner_statistics(path) == 0
+
+
+def test_a_process_that_runs_for_long_has_it_done_now_and_then(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database(path) as db:
+        fill(db)
+        assert not db.query("SELECT * FROM sqlite_schema WHERE name = 'sqlite_stat1'")
+        monkeypatch.setattr("oxlite.upkeep._EVERY_SECONDS", 0.0)
+        db.execute("INSERT INTO item (name) VALUES ('x')")
+        assert db.query("SELECT tbl, idx FROM sqlite_stat1") == [("item", "item_name")]
+
+
+def test_the_drop_in_analyses_nothing_by_itself(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name UNIQUE)")
+        connection.executemany("INSERT INTO item (name) VALUES (?)", [(n,) for n in range(1000)])
+        connection.commit()
+    assert planner_statistics(path) == 0

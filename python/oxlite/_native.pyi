@@ -564,6 +564,7 @@ class Connection:
         self,
         mode: Literal["passive", "full", "restart", "truncate"] = "passive",
         *,
+        timeout: float = 1.0,
         name: str = "main",
     ) -> tuple[bool, int, int]: ...
     def wal_statistics(self) -> _WalStatistics | None: ...

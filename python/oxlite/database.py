@@ -498,15 +498,18 @@ class Database:
             return Result(cursor.rowcount, cursor.lastrowid, [])
 
     def checkpoint(
-        self, mode: Literal["passive", "full", "restart", "truncate"] = "passive"
+        self,
+        mode: Literal["passive", "full", "restart", "truncate"] = "passive",
+        timeout: float = 1.0,
     ) -> Checkpoint:
         """Bring the write-ahead log into the database, which also happens by itself.
 
         Args:
             mode: ``"passive"`` comes as far as it can without waiting, ``"full"`` waits for the
                 writer and for readers of older snapshots, ``"restart"`` for all readers, so that
-                the log is begun anew, and ``"truncate"`` cuts its file to nothing as well. Each
-                wait is limited by ``timeout``.
+                the log is begun anew, and ``"truncate"`` cuts its file to nothing as well.
+            timeout: For how long it waits for them, in seconds, once it has come to the head of the
+                queue. Nobody else can write meanwhile.
 
         Returns:
             How far it came.
@@ -517,7 +520,7 @@ class Database:
             oxlite.sqlite3.Error: What SQLite met: a full disk, a file that cannot be written.
         """
         with self._lent_writer() as connection:
-            return Checkpoint(*connection.checkpoint(mode))
+            return Checkpoint(*connection.checkpoint(mode, timeout=timeout))
 
     def stats(self) -> DatabaseStatistics:
         """What it is doing now, and what this process has done in the queue and with the log."""

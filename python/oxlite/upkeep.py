@@ -1,7 +1,7 @@
 """Statistics for SQLite's query planner, kept fresh at idle moments: ``PRAGMA optimize``.
 
-It analyses those tables that have grown or shrunk much since they were last analysed, and looks at a
-limited number of rows of each (https://sqlite.org/lang_analyze.html#req).
+It analyses those tables that have grown or shrunk much since they were last analysed, and looks at
+a limited number of rows of each (https://sqlite.org/lang_analyze.html#req).
 
 Invariants:
 - It happens after a write, at the end of a connection or after an hour, and otherwise not.
@@ -15,8 +15,8 @@ from oxlite.sqlite3 import Connection
 
 __all__ = ["Upkeep"]
 
-# Analyse (2), with a limited number of rows (0x10), and look at all tables (0x10000): the queries have
-# run on other connections, so this one cannot know which tables they used.
+# Analyse (2), with a limited number of rows (0x10), and look at all tables (0x10000): the queries
+# have run on other connections, so this one cannot know which tables they used.
 _OPTIMIZE = "PRAGMA main.optimize = 0x10012"
 
 _EVERY_SECONDS = 3600.0

@@ -21,7 +21,7 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"opening", "database"},
+    DOOR: DRIVER | {"opening", "database", "upkeep"},
     "_native": set(),
     "sqlite3": {"_native"},
     "changeset": {"_native"},

@@ -227,19 +227,24 @@ impl Connection {
             .map(|writer| writer.lane().statistics())
     }
 
-    /// Makes a checkpoint of the database `schema`, standing in line for the write lock where the mode
-    /// takes it; waits as the busy policy says.
+    /// Makes a checkpoint of the database `schema`. Where the mode takes the write lock, it stands in
+    /// line for that as the busy policy says, and then waits for `patience` at most: nobody else
+    /// writes meanwhile.
     pub fn checkpoint(
         &self,
         locked: &Locked<'_>,
         schema: &CStr,
         mode: CheckpointMode,
+        patience: Duration,
     ) -> Result<Checkpoint> {
         let turn = match mode {
             CheckpointMode::Passive => None,
             _ => Some(locked.take_turn()?),
         };
-        let outcome = locked.checkpoint(Some(schema), mode);
+        if let Some(turn) = &turn {
+            turn.tell(c"PRAGMA wal_checkpoint");
+        }
+        let outcome = locked.checkpoint_within(schema, mode, patience, true);
         drop(turn);
         if let Some(log) = self.log.as_ref().filter(|_| schema == c"main") {
             log.count(&outcome);
@@ -390,8 +395,8 @@ fn leaves_commit_open(primary_code: i32) -> bool {
     )
 }
 
-/// The log of a connection's main database, which it is to keep short from now on unless it only reads or
-/// the caller has set `wal_autocheckpoint`.
+/// The log of a connection's main database, which it is to keep short from now on unless the caller has set
+/// `wal_autocheckpoint`.
 fn log_of(
     raw: &oxlite_sqlite::Connection,
     locked: &Locked<'_>,
@@ -400,7 +405,7 @@ fn log_of(
     let log = Log::of(&locked.path()?).ok()?;
     log.watch(raw.watch(locked));
     let is_set = |setting: &Setting| setting.name == "wal_autocheckpoint";
-    if !locked.is_read_only() && !settings.iter().any(is_set) {
+    if !settings.iter().any(is_set) {
         wal::keep(Arc::clone(&log), locked, settings);
     }
     Some(log)

@@ -231,7 +231,7 @@ impl Log {
             true => WAIT_FOR_READERS,
             false => Duration::ZERO,
         };
-        locked.checkpoint_within(schema, mode, patience)
+        locked.checkpoint_within(schema, mode, patience, false)
     }
 
     fn conclude_bulk(

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use libsqlite3_sys as ffi;
 
-use crate::checkpoint::Keeping;
+use crate::checkpoint::{Keeping, Wait};
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
@@ -397,8 +397,10 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    if let Some(answer) = callbacks.keeping.try_again() {
-        return c_int::from(answer);
+    match callbacks.keeping.wait() {
+        Wait::Ask => {}
+        Wait::Again => return 1,
+        Wait::Over => return 0,
     }
     let wait = BusyWait {
         calls: calls.unsigned_abs(),

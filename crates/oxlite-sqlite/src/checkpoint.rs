@@ -87,21 +87,44 @@ pub trait LogKeeper: Send {
 pub(crate) struct Keeping {
     keeper: OnceCell<Box<dyn LogKeeper>>,
     has_news: Cell<bool>,
-    /// Until when a checkpoint of the keeper's waits for locks, instead of what the busy handler says.
-    patience: Cell<Option<Instant>>,
+    /// For how long a checkpoint waits that has a limit of its own.
+    patience: Cell<Option<Patience>>,
+}
+
+/// How a checkpoint with a limit of its own waits for locks.
+#[derive(Clone, Copy)]
+struct Patience {
+    ends: Instant,
+    /// Whether the connection's busy handler is asked as well, so that it can end the wait sooner.
+    asks_handler: bool,
+}
+
+/// What the busy handler is to do.
+pub(crate) enum Wait {
+    /// As always.
+    Ask,
+    /// Try again: it has been waited.
+    Again,
+    /// Give up.
+    Over,
 }
 
 impl Keeping {
-    /// What the busy handler is to answer while a checkpoint of the keeper's runs.
-    pub(crate) fn try_again(&self) -> Option<bool> {
-        let ends = self.patience.get()?;
-        let remaining = ends.saturating_duration_since(Instant::now());
+    /// What the busy handler is to do.
+    pub(crate) fn wait(&self) -> Wait {
+        let Some(patience) = self.patience.get() else {
+            return Wait::Ask;
+        };
+        let remaining = patience.ends.saturating_duration_since(Instant::now());
         if remaining.is_zero() {
-            return Some(false);
+            return Wait::Over;
+        }
+        if patience.asks_handler {
+            return Wait::Ask;
         }
         about_to_wait();
         thread::sleep(PAUSE.min(remaining));
-        Some(true)
+        Wait::Again
     }
 }
 
@@ -131,12 +154,14 @@ impl Locked<'_> {
         })
     }
 
-    /// The same, waiting for `patience` at most, whatever the busy handler.
+    /// The same, waiting for `patience` at most, whatever the busy handler; for less, if
+    /// `asks_handler` and that gives up sooner.
     pub fn checkpoint_within(
         &self,
         schema: &CStr,
         mode: CheckpointMode,
         patience: Duration,
+        asks_handler: bool,
     ) -> Result<Checkpoint> {
         if mode == CheckpointMode::Passive {
             return self.checkpoint(Some(schema), mode);
@@ -145,11 +170,18 @@ impl Locked<'_> {
         let own_milliseconds = self.busy_milliseconds()?;
         if own_milliseconds > 0 {
             let milliseconds = c_int::try_from(patience.as_millis()).unwrap_or(c_int::MAX);
+            let milliseconds = match asks_handler {
+                true => milliseconds.min(own_milliseconds),
+                false => milliseconds,
+            };
             // SAFETY: open and locked by this guard.
             unsafe { ffi::sqlite3_busy_timeout(self.database(), milliseconds) };
         }
         let keeping = &self.callbacks().keeping;
-        let before = keeping.patience.replace(Some(Instant::now() + patience));
+        let before = keeping.patience.replace(Some(Patience {
+            ends: Instant::now() + patience,
+            asks_handler,
+        }));
         let outcome = self.checkpoint(Some(schema), mode);
         keeping.patience.set(before);
         if own_milliseconds > 0 {
@@ -242,6 +274,13 @@ impl Locked<'_> {
 pub struct WriteTurn<'l> {
     locked: &'l Locked<'l>,
     _entering: Option<Entering>,
+}
+
+impl WriteTurn<'_> {
+    /// Tells others what the lock is held for.
+    pub fn tell(&self, sql: &CStr) {
+        self.locked.callbacks().tell_write_queue(sql);
+    }
 }
 
 impl Drop for WriteTurn<'_> {

@@ -115,7 +115,9 @@ impl Callbacks {
     /// still held.
     #[inline]
     pub(crate) fn after_writing<'s>(&self, sql: impl FnOnce() -> Option<&'s CStr>) {
-        if !self.write_queue.has_entered.get() || self.is_queue_inherited() {
+        // A statement of our own is none of those that have asked.
+        if !self.write_queue.has_entered.get() || self.is_silent.get() || self.is_queue_inherited()
+        {
             return;
         }
         let Some(queue) = self.write_queue.queue.get() else {
@@ -128,6 +130,16 @@ impl Callbacks {
         } else {
             self.write_queue.has_entered.set(false);
             queue.leave();
+        }
+    }
+
+    /// In the middle of what writes without being a statement.
+    pub(crate) fn tell_write_queue(&self, sql: &CStr) {
+        if self.write_queue.has_entered.get()
+            && !self.is_queue_inherited()
+            && let Some(queue) = self.write_queue.queue.get()
+        {
+            queue.hold(sql);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The write-ahead log of a connection: checkpoints on demand, and what has become of those that are made
 //! by themselves.
 
-use oxlite_core::checkpoint_mode;
+use oxlite_core::{checkpoint_mode, timeout_from_seconds};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,16 +15,29 @@ impl Connection {
     /// `"full"` (waits for the writer and for readers of older snapshots), `"restart"` (and for all
     /// readers, so that the log is begun anew) or `"truncate"` (and cuts its file to nothing).
     ///
+    /// It stands in line for the write lock as every writer does, and then waits for others for `timeout`
+    /// seconds at most, less if the connection's own is shorter. Nobody else can write meanwhile.
+    ///
     /// Answers as `PRAGMA wal_checkpoint` does: whether somebody was in the way, the frames in the log,
     /// and how many of them are in the database; -1 where there is no log, or where another checkpoint
     /// is under way.
-    #[pyo3(signature = (mode = "passive", *, name = "main"))]
-    fn checkpoint(&self, py: Python<'_>, mode: &str, name: &str) -> PyResult<(bool, i64, i64)> {
-        let mode = checkpoint_mode(mode).map_err(|error| from_core(py, error))?;
+    #[pyo3(signature = (mode = "passive", *, timeout = 1.0, name = "main"))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        mode: &str,
+        timeout: f64,
+        name: &str,
+    ) -> PyResult<(bool, i64, i64)> {
+        let from_core = |error| from_core(py, error);
+        let mode = checkpoint_mode(mode).map_err(from_core)?;
+        let patience = timeout_from_seconds(timeout).map_err(from_core)?;
         let schema = c_name(name)?;
         self.on_locked(py, |core, locked| {
-            let checkpoint = detached(py, locked, |locked| core.checkpoint(locked, &schema, mode))
-                .map_err(|error| from_core(py, error))?;
+            let checkpoint = detached(py, locked, |locked| {
+                core.checkpoint(locked, &schema, mode, patience)
+            })
+            .map_err(from_core)?;
             let number = |frames: Option<u32>| frames.map_or(-1, i64::from);
             Ok((
                 checkpoint.is_busy,
