@@ -19,6 +19,7 @@ from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Plan, Result, Row, Sample
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.harness.statistics import summarise
+from oxlite.bench.harness.threads import Body, Part, Window, together
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.layout import DASH
 from oxlite.bench.report import facts
@@ -27,7 +28,6 @@ from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.gil import parts, turns, work, workload
 from oxlite.bench.workloads.gil.bars import BARS, TIMES, Bar, GilTable, judged
 from oxlite.bench.workloads.gil.parameters import GilParameters
-from oxlite.bench.workloads.gil.threads import Body, Part, Window, together
 from oxlite.bench.workloads.gil.worker import GilTask, unpacked
 from oxlite.bench.workloads.gil.workload import GilSession, GilWorkload
 

@@ -2,7 +2,8 @@
 
 ``run`` interleaves the cells, ``processes`` starts and releases worker
 processes (``bootstrap`` and ``worker`` are what they run, ``channel`` is how
-they are spoken to), ``statistics`` reduces samples, ``model`` holds results,
-``record`` puts them into JSON and reads it, ``files`` is where a report goes,
-``scratch`` and ``interrupts`` see to it that nothing is left behind.
+they are spoken to, ``threads`` lets those of one process begin together),
+``statistics`` reduces samples, ``model`` holds results, ``record`` puts them
+into JSON and reads it, ``files`` is where a report goes, ``scratch`` and
+``interrupts`` see to it that nothing is left behind.
 """

@@ -14,6 +14,7 @@ from oxlite.bench.harness import statistics
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
 from oxlite.bench.layout import number, spread_of
+from oxlite.bench.verdict import judged
 from oxlite.bench.workloads.gil import turns
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -47,16 +48,6 @@ BARS = (
     Bar(turns.WAKE_P99[4], 2.0, at_least=False),
     Bar(turns.SCALING, 1.8, of_peer=False),
 )
-
-
-def judged(bar: Bar, found: Summary | None) -> str:
-    """``held``, or ``missed by`` so much of the bar, or that it is not known."""
-    if found is None:
-        return "not known"
-    missed = bar.beyond(found.median)
-    mixed = bar.beyond(found.minimum) != bar.beyond(found.maximum)
-    verdict = f"missed by {abs(found.median / bar.limit - 1):.0%}" if missed else "held"
-    return f"{verdict}, not in every repeat" if mixed else verdict
 
 
 class GilTable(Comparison):

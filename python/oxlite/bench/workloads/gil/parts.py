@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from oxlite.bench.drivers.base import Connection
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.threads import Body, Part, Window
 from oxlite.bench.workloads.gil import work
-from oxlite.bench.workloads.gil.threads import Body, Part, Window
 
 Open = Callable[[], Connection]
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from oxlite.bench.harness import statistics
 from oxlite.bench.harness.model import Metric
+from oxlite.bench.harness.threads import Part, together
 from oxlite.bench.workloads.gil import parts, work
 from oxlite.bench.workloads.gil.parts import Done, Open
-from oxlite.bench.workloads.gil.threads import Part, together
 
 READERS = (1, 4, 8)
 IDLE_READERS = (0, 1, 4)

@@ -4,8 +4,9 @@ A part is a context manager around a function: entering prepares (opens the
 thread's own connection, warms it), the function is what is measured. All
 prepare first, then sleep until one instant. Even so one is the first to wake up,
 and for a moment has the interpreter to itself, which with a driver that lets go
-of the GIL at every call is worth more look-ups than all the rest of a short turn:
-so what is done in the first moments does not count.
+of the GIL at every call is worth more calls than all the rest of a short turn:
+so what is done in the first moments does not count. One thread alone needs no such
+moments.
 
 Invariants: when :func:`together` returns or raises, none of its threads exists;
 every part ends when its window has closed, for which nobody must wake it; what
@@ -59,7 +60,7 @@ class _Turn:
             for place, part in enumerate(parts)
         ]
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, settle_ns: int) -> None:
         """Start all, let them begin together, wait until all have ended."""
         started: list[threading.Thread] = []
         try:
@@ -71,7 +72,7 @@ class _Turn:
             if not self.errors:
                 lead_ns = LEAD_BASE_NS + LEAD_PER_THREAD_NS * len(started)
                 begin_ns = time.perf_counter_ns() + lead_ns
-                from_ns = begin_ns + SETTLE_NS
+                from_ns = begin_ns + settle_ns
                 self.window = Window(begin_ns, from_ns, from_ns + round(seconds * 1e9))
         finally:
             # Without a window they go home.
@@ -96,14 +97,19 @@ class _Turn:
                 self._prepared.release()
 
 
-def together(parts: Sequence[Part], seconds: float) -> list[Any]:
+def together(parts: Sequence[Part], seconds: float, settle_ns: int = SETTLE_NS) -> list[Any]:
     """Do all ``parts`` at once, each in a thread of its own, for ``seconds`` at most.
+
+    Args:
+        parts: what the threads do.
+        seconds: how long the time is that counts.
+        settle_ns: the first moments, which do not count.
 
     Returns:
         what each part's function returned, in order.
     """
     turn = _Turn(parts)
-    turn.run(seconds)
+    turn.run(seconds, settle_ns)
     if turn.errors:
         raise turn.errors[0]
     return turn.found

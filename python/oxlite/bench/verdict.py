@@ -1,0 +1,31 @@
+"""Whether a bar is held by repeated measurements: in one sentence, without a pass mark of its own.
+
+The median decides; that some repeat lies on the other side of the bar is said.
+"""
+
+from typing import Protocol
+
+from oxlite.bench.harness.statistics import Summary
+
+
+class Limited(Protocol):
+    """A bar."""
+
+    @property
+    def limit(self) -> float:
+        """Where it lies."""
+        ...
+
+    def beyond(self, value: float) -> bool:
+        """Whether ``value`` is on its wrong side."""
+        ...
+
+
+def judged(bar: Limited, found: Summary | None) -> str:
+    """``held``, or ``missed by`` so much of the bar, or that it is not known."""
+    if found is None:
+        return "not known"
+    missed = bar.beyond(found.median)
+    mixed = bar.beyond(found.minimum) != bar.beyond(found.maximum)
+    verdict = f"missed by {abs(found.median / bar.limit - 1):.0%}" if missed else "held"
+    return f"{verdict}, not in every repeat" if mixed else verdict
