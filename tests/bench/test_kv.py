@@ -11,11 +11,12 @@ import pytest
 
 from oxlite.bench import UsageError, VerificationError
 from oxlite.bench.drivers.oxlite import BUSY
-from oxlite.bench.harness import record
-from oxlite.bench.harness.model import Result, Sample
+from oxlite.bench.harness import record, statistics
+from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.statistics import supported
 from oxlite.bench.lab import TRUSTED_REPEATS, Request, UnwrittenError, perform
+from oxlite.bench.layout import DASH, WITHHELD
 from oxlite.bench.scenarios.scenario import POLICIES, Scenario
 from oxlite.bench.workloads.kv import figures, verify, work, workload
 from oxlite.bench.workloads.kv.figures import Outcome
@@ -331,8 +332,51 @@ def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_run(
     with pytest.raises(UnwrittenError, match="cannot write /dev/full: No space left") as caught:
         selected(listener, tmp_path, monkeypatch, json_file=Path("/dev/full"), markdown_file=page)
     assert len(caught.value.result.rows) == (CELLS - len(IMPOSSIBLE)) * 3 / 4
-    assert page.read_text().count("| scenario |") == 2
+    assert page.read_text().count("| scenario |") == 3
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.md"]
+
+
+def test_a_warm_up_is_made_or_left_out_as_the_user_says(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for asked, warm_ups in ((None, 1), (True, 1), (False, 0)):
+        result = selected(listener, tmp_path, monkeypatch, scenarios=["busy=none"], warm_up=asked)
+        assert result.plan.warm_ups == warm_ups
+        said = [word for word in result.command.split() if word.endswith("-warm-up")]
+        assert said == {None: [], True: ["--warm-up"], False: ["--no-warm-up"]}[asked]
+
+
+def gate_row(busy: str, waits_ms: range, count: int) -> Row:
+    scenario = Scenario("oxlite", "wal", "tuned", busy, "tuned")
+    waits_ns = array("Q", [1_000_000 * wait for wait in waits_ms]) * count
+    found = statistics.latencies(waits_ns)
+    figure = {"wall_seconds": 1.0, "write_p99_ms": float(waits_ms[-1])}
+    return Row(scenario, [Sample(figure)], {"write": found})
+
+
+def test_the_gate_is_compared_with_fair_in_its_longest_waits() -> None:
+    rows = [gate_row("fair", range(1, 21), 1000), gate_row("gate", range(1, 11), 2000)]
+    result = Result("kv", {}, Plan(), 1, [], rows, [], "", "", "", 1.0)
+    [drawing] = KvWorkload.tables[-1].drawings(result)
+    [line] = drawing.lines
+    assert line.name == "oxlite"
+    assert list(line.cells[:3]) == ["10.0", "20.0", "0.50"]
+    assert line.cells[3] == DASH  # a repeat has no 99.9th percentile of its own here
+    assert line.cells[4] == f"2.00 (2.00{DASH}2.00)"
+    few = [gate_row("fair", range(1, 21), 1), gate_row("gate", range(1, 11), 1)]
+    result.rows = few
+    [drawing] = KvWorkload.tables[-1].drawings(result)
+    assert list(drawing.lines[0].cells[:3]) == [WITHHELD] * 3
+    result.rows = rows[:1]
+    assert not KvWorkload.tables[-1].drawings(result)
+
+
+def test_the_longest_waits_of_a_repeat_are_of_writes_alone() -> None:
+    many = replace(SMALL, queries=4_000)
+    streams = [work.stream(many, process) for process in range(2)]
+    sample = figures.sample(streams, [done(4_000), done(4_000)], 1000, None)
+    assert sample.figures["write_p99_ms"] == pytest.approx(5 / 1e6)
+    assert "write_p999_ms" not in sample.figures  # 4,000 writes are too few
 
 
 def test_two_files_need_two_names(listener: Any, tmp_path: Path) -> None:  # noqa: ANN401

@@ -41,6 +41,7 @@ class Request:
         every: all cells of the workload.
         quick: the quick selection and parameters.
         repeats: measured rounds.
+        warm_up: whether a round comes before them that is not measured.
         time_budget_seconds: no round begins that would probably end later.
         directory: where the working directory is made; the system's temporary one.
         keep: leave the working directory, with the databases of the last round.
@@ -59,6 +60,7 @@ class Request:
     keep: bool = False
     json_file: Path | None = None
     markdown_file: Path | None = None
+    warm_up: bool | None = None
 
 
 class UnwrittenError(LabError):
@@ -174,7 +176,8 @@ def _plan(workload: Workload[Any], request: Request) -> Plan:
     )
     require_at_least("--repeats", repeats, 1)
     require_at_least("--time-budget", budget_seconds, 0)
-    return Plan(repeats, budget_seconds, default.warm_ups)
+    warm_ups = default.warm_ups if request.warm_up is None else int(request.warm_up)
+    return Plan(repeats, budget_seconds, warm_ups)
 
 
 def _choose(
@@ -231,6 +234,8 @@ def _command(request: Request, parameters: object, plan: Plan) -> str:
     words += ["--repeats", f"{plan.repeats}", "--time-budget", f"{plan.time_budget_seconds:g}"]
     for text in request.scenarios:
         words += ["--scenario", text]
+    if request.warm_up is not None:
+        words.append("--warm-up" if request.warm_up else "--no-warm-up")
     flags = {"--all": request.every, "--quick": request.quick, "--keep": request.keep}
     words += [flag for flag, given in flags.items() if given]
     if request.directory is not None:

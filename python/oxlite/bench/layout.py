@@ -222,6 +222,37 @@ def percentile(heading: str, kind: str, percent: float) -> Column:
     return Column(heading, text)
 
 
+def percentile_of(heading: str, kind: str, percent: float, **conditions: str) -> Column:
+    """The percentile of the row that has other ``conditions`` and else is the same."""
+
+    def text(result: Result, row: Row) -> str:
+        other = result.row(replace(row.scenario, **conditions).label)
+        return ABSENT if other is None else percentile("", kind, percent).text(result, other)
+
+    return Column(heading, text)
+
+
+def percentile_ratio(heading: str, kind: str, percent: float, **conditions: str) -> Column:
+    """The percentile by that of the row that has other ``conditions``: below 1 is shorter.
+
+    Of all repeats together, so it has no spread; where a repeat has enough samples for a
+    percentile of its own, a metric has one.
+    """
+
+    def text(result: Result, row: Row) -> str:
+        other = result.row(replace(row.scenario, **conditions).label)
+        if other is None or row.failure is not None:
+            return ABSENT
+        found = [each.latencies.get(kind) for each in (row, other)]
+        values = [None if one is None else one.percentiles.get(percent) for one in found]
+        if not all(values):
+            return WITHHELD
+        mine, its = values
+        return number(mine / its) if mine and its else WITHHELD
+
+    return Column(heading, text)
+
+
 def maximum(heading: str, kind: str) -> Column:
     """The largest latency in milliseconds, over all repeats together."""
 

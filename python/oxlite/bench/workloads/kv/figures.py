@@ -21,11 +21,15 @@ from dataclasses import dataclass
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Sample
-from oxlite.bench.harness.statistics import jains_index
+from oxlite.bench.harness.statistics import jains_index, latencies
 from oxlite.bench.workloads.kv.work import Operation
 
 MICROSECONDS = 1e3
+MILLISECONDS = 1e6
 SECONDS = 1e9
+
+WRITE_TAIL = {99.0: "write_p99_ms", 99.9: "write_p999_ms"}
+"""Percentiles of one repeat's writes, by the names of their figures; absent if it has too few."""
 
 
 @dataclass
@@ -104,6 +108,11 @@ def sample(
         "fastest_process_seconds": min(walls_ns) / SECONDS,
         "slowest_process_seconds": wall_seconds,
     }
+    tail = latencies(latencies_ns["write"], tuple(WRITE_TAIL))
+    for percent, name in WRITE_TAIL.items():
+        value_ns = tail.percentiles[percent]
+        if value_ns is not None:
+            figures[name] = value_ns / MILLISECONDS
     fairness = jains_index(done_in_fixed_time or ())
     if fairness is not None:
         figures["jain"] = fairness

@@ -21,6 +21,7 @@ from oxlite.bench.harness.scratch import Scratch, copy_synced
 from oxlite.bench.layout import (
     Column,
     Table,
+    against,
     errors,
     extent,
     improvement,
@@ -28,6 +29,8 @@ from oxlite.bench.layout import (
     median,
     number,
     percentile,
+    percentile_of,
+    percentile_ratio,
 )
 from oxlite.bench.scenarios.scenario import POLICIES, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
@@ -45,6 +48,10 @@ WRITES = Metric("writes_per_second", "writes per second", "higher", of_all_work=
 FASTEST = Metric("fastest_process_seconds", "fastest process", "lower", of_all_work=True)
 SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower", of_all_work=True)
 JAIN = Metric("jain", "Jain's index", "higher")
+WRITE_P99, WRITE_P999 = (
+    Metric(name, f"p{percent:g} of a write", "lower")
+    for percent, name in figures.WRITE_TAIL.items()
+)
 
 STOCK = {"driver": "stdlib", "journal": "rollback", "pragmas": "stock", "busy": "backoff"}
 STOCK_LABEL = Scenario(**STOCK).label
@@ -153,8 +160,11 @@ class KvWorkload(Workload[KvParameters]):
         STOCK | {"journal": "wal", "pragmas": "tuned"},
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
+        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "gate"},
     )
-    metrics: ClassVar = (WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN)
+    metrics: ClassVar = (
+        WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN, WRITE_P99, WRITE_P999,
+    )  # fmt: skip
     tables: ClassVar = (
         Table(
             f"Throughput and fairness; ratios are to {STOCK_LABEL}",
@@ -169,6 +179,18 @@ class KvWorkload(Workload[KvParameters]):
             ),
         ),
         Table("Latency, ms", (*_latency_columns("read"), *_latency_columns("write"))),
+        Table(
+            "The gate against fair: the longest waits of writes",
+            (
+                percentile("p99.9, ms", "write", 99.9),
+                percentile_of("fair's", "write", 99.9, busy="fair"),
+                percentile_ratio("gate / fair", "write", 99.9, busy="fair"),
+                against("times shorter in a repeat", WRITE_P999, busy="fair"),
+                against("the same of p99", WRITE_P99, busy="fair"),
+                against("times faster", WALL, busy="fair"),
+            ),
+            {"busy": "gate"},
+        ),
     )
 
     def work_digest(self, parameters: KvParameters) -> str:

@@ -1,0 +1,32 @@
+"""``oxlite bench``: run a workload of the lab and print its report.
+
+Each workload is a command in a module of its own; ``options`` has what they share.
+
+Exit codes: 0 every row was measured and every file written, 1 a row failed or a
+file could not be written after the run; for the others see :mod:`oxlite.cli`.
+No logic here: options in, :mod:`oxlite.bench.lab` does it.
+"""
+
+import typer
+
+from oxlite.cli.bench.busy import busy
+from oxlite.cli.bench.driver import driver
+from oxlite.cli.bench.gate import gate
+from oxlite.cli.bench.gil import gil
+from oxlite.cli.bench.kv import kv
+
+__all__ = ["bench"]
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    help="The lab: benchmarks on this machine, with everything to repeat them.",
+)
+
+
+@bench.callback()
+def _lab() -> None:
+    """Benchmarks on this machine, with everything needed to repeat them."""
+
+
+for _command in (kv, driver, gil, gate, busy):
+    bench.command()(_command)
