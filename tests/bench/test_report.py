@@ -115,6 +115,16 @@ def test_what_was_left_out_is_named_or_counted(result: Result) -> None:
     assert "left for --all  20 scenarios" in printed(result)
 
 
+def test_the_noise_of_many_rows_is_summed_up(result: Result) -> None:
+    result.rows = [
+        row("oxlite", "wal", "tuned", "fair", processes=f"{number}", wall=float(number))
+        for number in range(1, 51)
+    ]
+    text = printed(result)
+    assert "of 50 rows the median 14.8%, the largest oxlite" in text
+    assert "14.8%; every row's in the JSON file" in text
+
+
 def report(syncs: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "machine": {

@@ -78,7 +78,7 @@ def test_an_unknown_driver_is_refused() -> None:
 
 
 def test_all_cells_are_there_once_with_reasons_where_impossible() -> None:
-    found = cells.cells(AXES_OF_KV, [{}, {"journal": "wal"}], [STOCK])
+    found = cells.cells([AXES_OF_KV], [{}, {"journal": "wal"}], [STOCK])
     cell_count = 2 * 2 * 2 * len(POLICIES)
     assert len(found) == cell_count
     assert len({cell.scenario.label for cell in found}) == cell_count
@@ -177,7 +177,7 @@ def test_every_driver_opens_and_speaks_the_common_protocol(driver: str, tmp_path
 def test_a_baseline_is_beside_what_was_asked_for() -> None:
     fair = {"busy": "fair"}
     found = cells.cells(
-        AXES_OF_KV, [{"driver": "oxlite", "journal": "wal", "busy": "none"}], [fair]
+        [AXES_OF_KV], [{"driver": "oxlite", "journal": "wal", "busy": "none"}], [fair]
     )
     assert [cell.scenario.label for cell in found] == [
         f"oxlite wal {pragmas} {busy}"
@@ -193,7 +193,7 @@ def test_a_baseline_is_beside_what_was_asked_for() -> None:
 
 def test_a_baseline_of_another_driver_has_its_own_build() -> None:
     asked = {"driver": "oxlite", "build": "seed", "journal": "wal", "busy": "none"}
-    found = cells.cells(AXES_OF_KV, [asked], [{"driver": "stdlib"}])
+    found = cells.cells([AXES_OF_KV], [asked], [{"driver": "stdlib"}])
     assert {cell.scenario.build for cell in found if cell.scenario.driver == "stdlib"} == {"own"}
     assert found[0].scenario in cells.baselines_of(found[-2].scenario, [{"driver": "stdlib"}])
 

@@ -97,8 +97,7 @@ def perform(request: Request, listener: Listener) -> Result:
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
     plan = _plan(workload, request)
-    axes = workload.axes_of(parameters)
-    chosen = _choose(workload, axes, request)
+    chosen = _choose(workload, workload.grids(parameters), request)
     possible = [cell.scenario for cell in chosen.cells if cell.reason is None]
     parent = request.directory or Path(tempfile.gettempdir())
     with interrupts.handled(), ExitStack() as stack:
@@ -180,9 +179,7 @@ def _plan(workload: Workload[Any], request: Request) -> Plan:
     return Plan(repeats, budget_seconds, warm_ups)
 
 
-def _choose(
-    workload: Workload[Any], axes: Mapping[str, Sequence[str]], request: Request
-) -> _Chosen:
+def _choose(workload: Workload[Any], grids: Sequence[cells_of.Grid], request: Request) -> _Chosen:
     """The cells to measure, and those to be listed.
 
     Where the user names none, every cell that cannot exist is listed, though the
@@ -195,16 +192,19 @@ def _choose(
         raise UsageError("--all and --scenario exclude each other")
     if request.scenarios:
         filters = [parse_filter(text) for text in request.scenarios]
-        asked = cells_of.cells(axes, filters, ())
+        for text, chosen in zip(request.scenarios, filters, strict=True):
+            if not cells_of.selected(grids, chosen):
+                raise UsageError(f"{workload.name} has no scenario with {text}")
+        asked = cells_of.cells(grids, filters, ())
         if all(cell.reason is not None for cell in asked):
             reasons = dict.fromkeys(f"{cell.reason}" for cell in asked)
             raise UsageError(f"nothing to run: {'; '.join(reasons)}")
-        return _Chosen(cells_of.cells(axes, filters, workload.baselines))
-    whole = cells_of.cells(axes, ({},), workload.baselines)
+        return _Chosen(cells_of.cells(grids, filters, workload.baselines))
+    whole = cells_of.cells(grids, ({},), workload.baselines)
     if request.every:
         return _Chosen(whole)
     selection = workload.quick_selection if request.quick else workload.selection
-    selected = cells_of.cells(axes, selection, workload.baselines)
+    selected = cells_of.cells(grids, selection, workload.baselines)
     others = [cell for cell in whole if cell not in selected]
     return _Chosen(
         [*selected, *(cell for cell in others if cell.reason is not None)],

@@ -76,6 +76,7 @@ class Table:
         columns: from the left.
         only: the rows that it is of: those with these values on these axes. Without such
             rows there is no table.
+        uses: axes that they must have, where rows of one result have different ones.
         grouped: axes whose values keep together, in the order in which they first appear.
     """
 
@@ -83,11 +84,12 @@ class Table:
     columns: tuple[Column, ...]
     only: Mapping[str, str] = field(default_factory=dict)
     grouped: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`Drawable`."""
-        rows = [row for row in result.rows if self.only.items() <= row.scenario.used().items()]
-        if self.only and not rows:
+        rows = [row for row in result.rows if self._is_of(row.scenario.used())]
+        if (self.only or self.uses) and not rows:
             return []
         for axis in reversed(self.grouped):
             values = list(dict.fromkeys(getattr(row.scenario, axis) for row in rows))
@@ -103,6 +105,9 @@ class Table:
         ]
         headings = [column.heading for column in self.columns]
         return [Drawing(self.title, "scenario", headings, lines)]
+
+    def _is_of(self, used: Mapping[str, str]) -> bool:
+        return self.only.items() <= used.items() and used.keys() >= set(self.uses)
 
 
 def names(result: Result, said: Iterable[str] = ()) -> dict[str, str]:

@@ -7,6 +7,9 @@ from typing import ClassVar, cast
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
+CACHED_STATEMENTS = 100
+"""Its own default."""
+
 
 class Apsw(Driver):
     """``apsw``."""
@@ -21,11 +24,22 @@ class Apsw(Driver):
         **dict.fromkeys(HANDLERS, "the lab's handlers are measured on oxlite alone"),
     }
 
-    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+    def open(
+        self,
+        path: Path,
+        scenario: Scenario,
+        timeout_seconds: float,
+        *,
+        shared: bool = False,
+        prepared: bool = True,
+    ) -> Connection:
         """See the base class."""
         import apsw
 
-        connection = apsw.Connection(str(path))
+        # Any thread may use a connection of apsw's.
+        connection = apsw.Connection(
+            str(path), statementcachesize=CACHED_STATEMENTS if prepared else 0
+        )
         if scenario.busy != "none":
             connection.set_busy_timeout(round(timeout_seconds * 1000))
         # Its cursor's ``fetchone`` and ``fetchall`` are those of the protocol.

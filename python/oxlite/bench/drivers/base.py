@@ -81,8 +81,24 @@ class Driver(ABC):
         return self.refused_busy.get(scenario.busy or "")
 
     @abstractmethod
-    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
-        """A new connection to ``path`` that waits for locks as ``scenario.busy`` says."""
+    def open(
+        self,
+        path: Path,
+        scenario: Scenario,
+        timeout_seconds: float,
+        *,
+        shared: bool = False,
+        prepared: bool = True,
+    ) -> Connection:
+        """A new connection to ``path`` that waits for locks as ``scenario.busy`` says.
+
+        Args:
+            path: the file.
+            scenario: the conditions.
+            timeout_seconds: how long a lock is waited for, where it is.
+            shared: whether several threads will use it, one at a time.
+            prepared: whether it keeps prepared statements, as many as it does by itself.
+        """
 
     @abstractmethod
     def errors(self) -> tuple[type[Exception], ...]:

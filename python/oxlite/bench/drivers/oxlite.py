@@ -7,15 +7,28 @@ through SQL, as on every other driver.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from oxlite.bench.drivers import handlers
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
 from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
+if TYPE_CHECKING:
+    from oxlite import Database
+
 Busy = Literal["none", "backoff", "fair", "gate"]
 BUSY: Mapping[str, Busy] = {policy: policy for policy in get_args(Busy)}
 """The busy policies, by their names on the axis."""
+
+Commit = Literal["group", "each"]
+COMMITS: Mapping[str, Commit] = {style: style for style in get_args(Commit)}
+"""How a ``Database`` commits, by the styles on the axis."""
+
+PROFILES: Mapping[str, str] = {"tuned": "web", "durable": "durable"}
+"""The profile whose settings are those of a value of the ``pragmas`` axis."""
+
+CACHED_STATEMENTS = 128
+"""Its own default."""
 
 
 class Oxlite(Driver):
@@ -34,7 +47,15 @@ class Oxlite(Driver):
             return "oxlite's own build is called tuned"
         return super().refusal(scenario)
 
-    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+    def open(
+        self,
+        path: Path,
+        scenario: Scenario,
+        timeout_seconds: float,
+        *,
+        shared: bool = False,
+        prepared: bool = True,
+    ) -> Connection:
         """See the base class."""
         from oxlite import sqlite3
 
@@ -42,6 +63,8 @@ class Oxlite(Driver):
             return sqlite3.connect(
                 path,
                 isolation_level=None,
+                check_same_thread=not shared,
+                cached_statements=CACHED_STATEMENTS if prepared else 0,
                 busy_handler=handlers.handler(scenario.busy, timeout_seconds),
                 profile="stock",
             )
@@ -49,8 +72,24 @@ class Oxlite(Driver):
             path,
             timeout=timeout_seconds,
             isolation_level=None,
+            check_same_thread=not shared,
+            cached_statements=CACHED_STATEMENTS if prepared else 0,
             busy=BUSY[scenario.busy or "backoff"],
             profile="stock",
+        )
+
+    def open_database(self, path: Path, scenario: Scenario, timeout_seconds: float) -> "Database":
+        """The ``oxlite.Database`` for ``path`` that commits as ``scenario.style`` says.
+
+        Its profile sets what the scenario's pragmas do, and it waits with the gate always.
+        """
+        from oxlite import Database
+
+        return Database(
+            path,
+            PROFILES[scenario.pragmas or ""],
+            timeout=timeout_seconds,
+            durable_commit=COMMITS[scenario.style or ""],
         )
 
     def errors(self) -> tuple[type[Exception], ...]:

@@ -7,6 +7,9 @@ from typing import ClassVar
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
 
+CACHED_STATEMENTS = 128
+"""Its own default, on every version of Python."""
+
 
 class StandardLibrary(Driver):
     """``sqlite3`` of the running Python."""
@@ -23,12 +26,26 @@ class StandardLibrary(Driver):
         "gate": "the gate is Oxlite's; the standard library has no queue for locks",
     }
 
-    def open(self, path: Path, scenario: Scenario, timeout_seconds: float) -> Connection:
+    def open(
+        self,
+        path: Path,
+        scenario: Scenario,
+        timeout_seconds: float,
+        *,
+        shared: bool = False,
+        prepared: bool = True,
+    ) -> Connection:
         """See the base class."""
         import sqlite3
 
         wait_seconds = 0.0 if scenario.busy == "none" else timeout_seconds
-        return sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)
+        return sqlite3.connect(
+            path,
+            timeout=wait_seconds,
+            isolation_level=None,
+            check_same_thread=not shared,
+            cached_statements=CACHED_STATEMENTS if prepared else 0,
+        )
 
     def errors(self) -> tuple[type[Exception], ...]:
         """See the base class."""

@@ -8,6 +8,7 @@ exist or was left out, a withheld percentile) is said here, with the reason.
 
 from collections import defaultdict
 from collections.abc import Mapping
+from statistics import median
 from typing import Any
 
 from oxlite.bench.harness.model import JsonObject, Result
@@ -17,6 +18,7 @@ from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
 LISTED = 8  # scenarios left out; more are only counted
+NOISES = 40  # rows whose noise is listed; of more it is summed up
 
 
 def head(result: Result, workload: Workload[Any]) -> list[str]:
@@ -119,7 +121,14 @@ def noise(result: Result, workload: Workload[Any]) -> list[str]:
     found = result.noise(metric.name)
     if not found:
         return []
-    each = ", ".join(f"{called[label]} {value:.1%}" for label, value in found.items())
+    if len(found) > NOISES:
+        noisiest = max(found, key=lambda label: found[label])
+        each = (
+            f"of {len(found)} rows the median {median(found.values()):.1%}, the largest "
+            f"{called[noisiest]} {found[noisiest]:.1%}; every row's in the JSON file"
+        )
+    else:
+        each = ", ".join(f"{called[label]} {value:.1%}" for label, value in found.items())
     return [
         f"Noise of {metric.title} over the repeats (1.48 {MULTIPLIED} median absolute "
         f"deviation / median): {each}"

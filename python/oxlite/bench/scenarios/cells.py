@@ -1,7 +1,9 @@
 """Cells: the scenarios a run consists of, and those that cannot exist.
 
 A selection is a list of filters, each a partial choice (``driver=oxlite``);
-the axes it leaves open range over what the workload names for them. A cell
+the axes it leaves open range over what the workload names for them. A workload
+whose parts have different axes names several grids, each a set of axes; a filter
+is of those grids that have its axes and values. A cell
 whose combination makes no sense for its driver, or whose driver or build is
 not installed, is kept with the reason, so that a report lists what is absent
 instead of staying silent about it.
@@ -21,7 +23,10 @@ from dataclasses import dataclass, replace
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError, unknown
 from oxlite.bench.scenarios import interpreters
-from oxlite.bench.scenarios.scenario import OPEN_AXES, Scenario
+from oxlite.bench.scenarios.scenario import ANY, OPEN_AXES, Scenario
+
+Grid = Mapping[str, Sequence[str]]
+"""Axes, and the values they range over."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ def cell(scenario: Scenario) -> Cell:
     return Cell(scenario, reason or interpreters.missing(scenario))
 
 
-def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list[Scenario]:
+def expand(axes: Grid, chosen: Mapping[str, str]) -> list[Scenario]:
     """Every scenario of a workload's ``axes`` that agrees with the filter ``chosen``.
 
     The axis ``build`` does not range: it is the driver's default unless chosen.
@@ -52,15 +57,16 @@ def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list
         UsageError: the workload does not use an axis of the filter, or no such driver.
     """
     for axis, value in chosen.items():
-        if axis not in axes and axis != "build":
-            raise UsageError(
-                f"this workload has no axis {axis!r}; it has {', '.join([*axes, 'build'])}"
-            )
+        _require_axis(axis, axes)
+        if value == ANY:
+            continue
         if axis == "driver":
             DRIVERS.get(value)
         elif axis in OPEN_AXES and value not in axes[axis]:
             raise unknown(f"value of the axis {axis}", value, axes[axis])
-    ranges = [(chosen[axis],) if axis in chosen else tuple(axes[axis]) for axis in axes]
+    ranges = [
+        tuple(axes[axis]) if chosen.get(axis, ANY) == ANY else (chosen[axis],) for axis in axes
+    ]
     scenarios = []
     for values in itertools.product(*ranges):
         picked = dict(zip(axes, values, strict=True))
@@ -69,8 +75,37 @@ def expand(axes: Mapping[str, Sequence[str]], chosen: Mapping[str, str]) -> list
     return scenarios
 
 
+def selected(grids: Sequence[Grid], chosen: Mapping[str, str]) -> list[Scenario]:
+    """Every scenario of all ``grids`` that agrees with the filter ``chosen``; there may be none.
+
+    Raises:
+        UsageError: no grid has an axis of the filter, or no such driver.
+    """
+    if len(grids) == 1:
+        return expand(grids[0], chosen)
+    for axis, value in chosen.items():
+        _require_axis(axis, dict.fromkeys(itertools.chain(*grids)))
+        if axis == "driver" and value != ANY:
+            DRIVERS.get(value)
+    return [one for axes in grids if _fits(axes, chosen) for one in expand(axes, chosen)]
+
+
+def _fits(axes: Grid, chosen: Mapping[str, str]) -> bool:
+    return all(
+        axis == "build" or (axis in axes and value in {ANY, *axes[axis]})
+        for axis, value in chosen.items()
+    )
+
+
+def _require_axis(axis: str, axes: Iterable[str]) -> None:
+    if axis not in axes and axis != "build":
+        raise UsageError(
+            f"this workload has no axis {axis!r}; it has {', '.join([*axes, 'build'])}"
+        )
+
+
 def cells(
-    axes: Mapping[str, Sequence[str]],
+    grids: Sequence[Grid],
     filters: Iterable[Mapping[str, str]],
     baselines: Sequence[Mapping[str, str]],
 ) -> list[Cell]:
@@ -78,15 +113,20 @@ def cells(
     filters = list(filters)
     wanted: dict[Scenario, None] = {}
     for chosen in (*(_beside(one, base) for one in filters for base in baselines), *filters):
-        for scenario in expand(axes, chosen):
+        for scenario in selected(grids, chosen):
             wanted[scenario] = None
     return [cell(scenario) for scenario in wanted]
 
 
 def baselines_of(scenario: Scenario, baselines: Iterable[Mapping[str, str]]) -> list[Scenario]:
-    """The scenarios that ``scenario`` is compared with: itself, changed as each baseline says."""
+    """The scenarios that ``scenario`` is compared with: itself, changed as each baseline says.
+
+    A baseline of axes that it does not use is none of its own.
+    """
     found = []
     for base in baselines:
+        if not base.keys() <= scenario.used().keys():
+            continue
         build = {"build": DRIVERS.get(base["driver"]).default_build} if "driver" in base else {}
         found.append(replace(scenario, **{**build, **base}))
     return found

@@ -18,7 +18,13 @@ PAUSE_SECONDS = 0.005
 
 
 def open_connection(
-    driver: Driver, path: Path, scenario: Scenario, timeout_seconds: float
+    driver: Driver,
+    path: Path,
+    scenario: Scenario,
+    timeout_seconds: float,
+    *,
+    shared: bool = False,
+    prepared: bool = True,
 ) -> Connection:
     """A connection with the scenario's settings applied and read back.
 
@@ -27,6 +33,8 @@ def open_connection(
         path: an existing database with the scenario's journal mode.
         scenario: the conditions.
         timeout_seconds: how long a statement waits for a lock, where it waits.
+        shared: whether several threads will use it, one at a time.
+        prepared: whether it keeps prepared statements.
 
     Raises:
         VerificationError: a setting did not take effect.
@@ -35,7 +43,9 @@ def open_connection(
     while True:
         connection = None
         try:
-            connection = driver.open(path, scenario, timeout_seconds)
+            connection = driver.open(
+                path, scenario, timeout_seconds, shared=shared, prepared=prepared
+            )
             if scenario.journal is not None:
                 pragmas.check_journal(connection, scenario.journal)
             if scenario.pragmas is not None:

@@ -9,7 +9,7 @@ what a build's defaults are is what the build axis asks.
 the ``journal`` axis, a property of the file, made before the run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from oxlite.bench.drivers.base import Connection
 from oxlite.bench.errors import VerificationError
@@ -47,9 +47,26 @@ def apply(connection: Connection, pragmas: str) -> None:
     Raises:
         VerificationError: a setting did not take effect.
     """
-    settings = SETS[pragmas]
+    apply_settings(connection, SETS[pragmas])
+
+
+def apply_settings(connection: Connection, settings: Sequence[Setting]) -> None:
+    """Set all of ``settings`` in order, then read all of them back.
+
+    Raises:
+        VerificationError: one did not take effect.
+    """
     for name, written, _ in settings:
         connection.execute(f"PRAGMA {name}={written}", ()).fetchall()
+    check(connection, settings)
+
+
+def check(connection: Connection, settings: Sequence[Setting]) -> None:
+    """Assert that all of ``settings`` are in force, without setting any.
+
+    Raises:
+        VerificationError: one is not.
+    """
     for name, written, expected in settings:
         effective = read(connection, name)
         if effective != expected:

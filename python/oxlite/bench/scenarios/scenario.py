@@ -33,6 +33,14 @@ The axes:
 ``disturbance``
     what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
     use the standard library's SQLite), ``kills`` (writers are killed).
+``style``
+    how threads come by a connection for one write: ``own`` (each has one),
+    ``reconnect`` (opened for it), ``mutex`` (one connection behind one lock),
+    ``pool`` (a few, lent), ``explicit`` (its own, in an explicit transaction),
+    ``group`` and ``each`` (Oxlite's ``Database``, many writes in a commit, or one).
+``step``
+    how far up the ladder of settings: see
+    :mod:`oxlite.bench.workloads.inserts.steps`.
 ``processes``
     how many processes, as the user named.
 ``threads``
@@ -67,6 +75,19 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "gil": ("held", "released"),
     "pools": ("shared", "isolated"),
     "disturbance": ("calm", "outsiders", "kills"),
+    "style": ("own", "reconnect", "mutex", "pool", "explicit", "group", "each"),
+    "step": (
+        "defaults",
+        "wal",
+        "normal",
+        "temp_store",
+        "exclusive",
+        "cache",
+        "prepared",
+        "by_10",
+        "by_100",
+        "at_once",
+    ),
 }
 """The values of every axis that is not open."""
 
@@ -77,6 +98,9 @@ OPEN_AXES = ("driver", *COUNTS, "interpreter")
 """The axes whose values are known elsewhere: the registered drivers, what the run names."""
 
 UNNAMED_BUILDS = ("own", "tuned")
+
+ANY = "any"
+"""Stands in a filter for every value: the axis must be there."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +116,8 @@ class Scenario:
     gil: str | None = None
     pools: str | None = None
     disturbance: str | None = None
+    style: str | None = None
+    step: str | None = None
     processes: str | None = None
     threads: str | None = None
     long: str | None = None
@@ -127,7 +153,8 @@ class Scenario:
 def parse_filter(text: str) -> dict[str, str]:
     """Read ``axis=value,axis=value`` as the user writes it after ``--scenario``.
 
-    Values of the open axes are checked where they are known.
+    ``axis=any`` chooses the scenarios that have the axis. Values of the open axes are
+    checked where they are known.
 
     Raises:
         UsageError: no such axis or value, an axis given twice, or not of this form.
@@ -144,7 +171,7 @@ def parse_filter(text: str) -> dict[str, str]:
             raise unknown("axis", axis, [*OPEN_AXES, *AXES])
         if axis in chosen:
             raise UsageError(f"the axis {axis!r} is given twice in {text!r}")
-        if axis in AXES and value not in AXES[axis]:
+        if axis in AXES and value not in {ANY, *AXES[axis]}:
             raise unknown(f"value of the axis {axis}", value, AXES[axis])
         chosen[axis] = value
     return chosen

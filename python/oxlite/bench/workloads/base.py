@@ -16,6 +16,7 @@ from oxlite.bench.harness.model import Metric, Plan, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import Drawable
+from oxlite.bench.scenarios.cells import Grid
 from oxlite.bench.scenarios.scenario import Scenario
 
 Parameters = TypeVar("Parameters")
@@ -70,6 +71,10 @@ class Workload(ABC, Generic[Parameters]):
     def axes_of(self, parameters: Parameters) -> Mapping[str, Sequence[str]]:
         """The axes of a run: ``axes``, and such as the parameters bring with them."""
         return self.axes
+
+    def grids(self, parameters: Parameters) -> Sequence[Grid]:
+        """The grids of a run: one, unless parts of the workload have axes of their own."""
+        return (self.axes_of(parameters),)
 
     @abstractmethod
     def work_digest(self, parameters: Parameters) -> str:

@@ -8,10 +8,12 @@ from oxlite.bench.workloads.busy.workload import BusyWorkload
 from oxlite.bench.workloads.driver.workload import DriverWorkload
 from oxlite.bench.workloads.gate.workload import GateWorkload
 from oxlite.bench.workloads.gil.workload import GilWorkload
+from oxlite.bench.workloads.inserts.workload import InsertsWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(KvWorkload())
+WORKLOADS.add(InsertsWorkload())
 WORKLOADS.add(DriverWorkload())
 WORKLOADS.add(GilWorkload())
 WORKLOADS.add(GateWorkload())

@@ -13,6 +13,7 @@ from oxlite.cli.bench.busy import busy
 from oxlite.cli.bench.driver import driver
 from oxlite.cli.bench.gate import gate
 from oxlite.cli.bench.gil import gil
+from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
 
 __all__ = ["bench"]
@@ -28,5 +29,5 @@ def _lab() -> None:
     """Benchmarks on this machine, with everything needed to repeat them."""
 
 
-for _command in (kv, driver, gil, gate, busy):
+for _command in (kv, inserts, driver, gil, gate, busy):
     bench.command()(_command)

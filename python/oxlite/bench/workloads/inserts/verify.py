@@ -1,0 +1,67 @@
+"""Whether the final table is that of the work that was acknowledged.
+
+Every insert that was acknowledged is there, nothing else is, and each row is the one that the
+seed gives. An insert that failed with a lock was not made; one that failed otherwise (a
+full disk, say) may or may not have been, and either is accepted.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from oxlite.bench.errors import VerificationError
+from oxlite.bench.workloads.inserts import work
+from oxlite.bench.workloads.inserts.figures import Outcome
+
+LOCKED = "locked"
+
+
+def acknowledged(
+    shares: Sequence[Sequence[work.Row]], found: Sequence[Outcome], errors: Sequence[str]
+) -> tuple[list[work.Row], list[work.Row]]:
+    """The rows that must be in the table, and those that may be.
+
+    Args:
+        shares: the rows of each thread, in order.
+        found: what each did of them.
+        errors: the kinds of errors by number, from 1.
+    """
+    unknown = {number for number, text in enumerate(errors, 1) if LOCKED not in text}
+    certain: list[work.Row] = []
+    possible: list[work.Row] = []
+    for own, outcome in zip(shares, found, strict=True):
+        for row, number in zip(own, outcome.outcomes, strict=False):
+            if not number:
+                certain.append(row)
+            elif number in unknown:
+                possible.append(row)
+    return certain, possible
+
+
+def check_table(
+    path: Path, certain: Sequence[work.Row], possible: Sequence[work.Row]
+) -> tuple[int, str]:
+    """Check the table once nobody inserts any more.
+
+    Returns:
+        how many rows it has, and their digest.
+
+    Raises:
+        VerificationError: the file is damaged, or the table is another one.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if integrity != "ok":
+            raise VerificationError(f"the database is damaged: {integrity}")
+        table = connection.execute(work.TABLE).fetchall()
+    there = {row[0] for row in table} if possible else set()
+    expected = sorted([*certain, *(row for row in possible if row[0] in there)])
+    if len(table) != len(expected):
+        raise VerificationError(
+            f"the table has {len(table):,} rows, and {len(expected):,} inserts were acknowledged"
+        )
+    digest = work.digest(table)
+    if digest != work.digest(expected):
+        raise VerificationError("the rows of the table are not those that were inserted")
+    return len(table), digest
