@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults loom asan lint fmt clean
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults crash loom asan lint fmt clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -57,6 +57,9 @@ fuzz: build ## Compare the driver with the standard library's on random scripts:
 
 faults: build ## Refuse memory and fail system calls at every place of a session: WORKERS=
 	@$(BIN)/python -m tests.faults $(if $(WORKERS),--workers $(WORKERS)) $(if $(CHAPTER),--chapter "$(CHAPTER)")
+
+crash: build ## Cut the power at every moment of recorded workloads: IMAGES=100000 SEED= WORKERS=
+	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS))
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-core --lib \

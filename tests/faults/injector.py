@@ -11,7 +11,7 @@ from oxlite import _native
 
 ROOT = Path(__file__).resolve().parents[2]
 _TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "faults"
-_LIBRARY = _TARGET / "release" / "liboxlite_fault_interposer.so"
+LIBRARY = _TARGET / "release" / "liboxlite_fault_interposer.so"
 
 SUPPORTED = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -30,7 +30,7 @@ class Injector:
     """Faults in this process's extension module; there may be one in a process."""
 
     def __init__(self) -> None:
-        self._library = library = ctypes.CDLL(str(_LIBRARY))
+        self._library = library = ctypes.CDLL(str(LIBRARY))
         library.faults_arm.argtypes = [
             ctypes.c_char_p,
             ctypes.c_uint64,

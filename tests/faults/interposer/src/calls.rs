@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::faults::{self, Kind, SHORT, failed, strike};
 use crate::memory;
+use crate::recorder;
 use crate::relocations::{Call, Slot};
 
 pub(crate) const CALLS: &[Call] = &[
@@ -85,7 +86,10 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t)
     let descriptor = call!(Kind::Open, -1, libc::open(path, flags, mode));
     if descriptor >= 0 {
         // SAFETY: a path that could be opened.
-        unsafe { note(path, descriptor) };
+        unsafe {
+            note(path, descriptor);
+            recorder::opened(path, descriptor);
+        }
     }
     descriptor
 }
@@ -97,6 +101,7 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
 /// A close that fails has closed, on Linux.
 unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     let errno = strike(Kind::Close);
+    recorder::closed(descriptor);
     // SAFETY: the call as the library made it.
     let result = unsafe { libc::close(descriptor) };
     errno.map_or(result, |errno| failed(errno, -1))
@@ -145,20 +150,32 @@ unsafe extern "C" fn pwrite(
 ) -> isize {
     transferred(Kind::Write, amount).map_or(-1, |amount| {
         // SAFETY: the call as the library made it, or for less.
-        unsafe { libc::pwrite64(descriptor, buffer, amount, offset) }
+        unsafe {
+            let written = libc::pwrite64(descriptor, buffer, amount, offset);
+            recorder::wrote(descriptor, buffer, written, offset);
+            written
+        }
     })
 }
 
 unsafe extern "C" fn fdatasync(descriptor: c_int) -> c_int {
-    call!(Kind::Sync, -1, libc::fdatasync(descriptor))
+    let begun = recorder::sync_begins(descriptor);
+    let result = call!(Kind::Sync, -1, libc::fdatasync(descriptor));
+    recorder::sync_ended(begun, result);
+    result
 }
 
 unsafe extern "C" fn fsync(descriptor: c_int) -> c_int {
-    call!(Kind::Sync, -1, libc::fsync(descriptor))
+    let begun = recorder::sync_begins(descriptor);
+    let result = call!(Kind::Sync, -1, libc::fsync(descriptor));
+    recorder::sync_ended(begun, result);
+    result
 }
 
 unsafe extern "C" fn ftruncate(descriptor: c_int, length: i64) -> c_int {
-    call!(Kind::Truncate, -1, libc::ftruncate64(descriptor, length))
+    let result = call!(Kind::Truncate, -1, libc::ftruncate64(descriptor, length));
+    recorder::truncated(descriptor, result, length);
+    result
 }
 
 unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -> c_int {
@@ -245,6 +262,7 @@ unsafe extern "C" fn mmap(
         if let Some(errno) = strike(kind) {
             return failed(errno, libc::MAP_FAILED);
         }
+        recorder::mapped(descriptor, protection, flags);
     }
     // SAFETY: the call as the library made it.
     unsafe { libc::mmap64(address, length, protection, flags, descriptor, offset) }
@@ -264,7 +282,10 @@ unsafe extern "C" fn mremap(
 }
 
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
-    call!(Kind::Unlink, -1, libc::unlink(path))
+    let result = call!(Kind::Unlink, -1, libc::unlink(path));
+    // SAFETY: the path that was given.
+    unsafe { recorder::unlinked(path, result) };
+    result
 }
 
 unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {

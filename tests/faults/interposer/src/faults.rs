@@ -6,6 +6,8 @@ use std::ffi::{CStr, c_int};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::log::{self, Record};
+
 /// What a call does, as far as faults are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
@@ -73,12 +75,15 @@ pub(crate) struct Fault {
     pub(crate) first: u64,
     /// Whether all after it fail too.
     pub(crate) is_persistent: bool,
-    /// The `errno` of the failing call; or [`SHORT`].
+    /// The `errno` of the failing call; or [`SHORT`], or [`KILL`].
     pub(crate) effect: c_int,
 }
 
 /// Not a failure: the call transfers half of what it was asked to.
 pub(crate) const SHORT: c_int = -1;
+
+/// Not a failure: the process is killed where it was about to make the call.
+const KILL: c_int = -2;
 
 struct State {
     fault: Option<Fault>,
@@ -143,6 +148,11 @@ pub(crate) fn strike(kind: Kind) -> Option<c_int> {
         return None;
     }
     state.struck += 1;
+    log::add(Record::Mark, 0, 0, 0, br#"{"what": "struck"}"#);
+    if fault.effect == KILL {
+        // SAFETY: there is nothing that comes after it.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
     Some(fault.effect)
 }
 

@@ -6,7 +6,10 @@
 //! [`faults::Kind`], and either do what they stand for or fail ([`calls`], [`memory`]). So the faults
 //! come below all that is Oxlite's, and neither Python nor any other library notices.
 //!
-//! Called from Python through ctypes, by one thread, in a process that is there for nothing else.
+//! What the calls do to the files of one folder can be recorded as well ([`recorder`]).
+//!
+//! Called from Python through ctypes, in a process that is there for nothing else; by one thread, except
+//! for [`recorder_mark`].
 
 #[cfg(not(all(
     target_os = "linux",
@@ -17,10 +20,13 @@ compile_error!("the slots of an ELF library on x86-64 Linux are what this knows"
 
 mod calls;
 mod faults;
+mod log;
 mod memory;
+mod recorder;
 mod relocations;
 
 use std::ffi::{CStr, c_char, c_int};
+use std::slice;
 
 use faults::{Fault, Kind};
 
@@ -105,4 +111,43 @@ pub extern "C" fn faults_live_sqlite() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn faults_live_rust() -> i64 {
     memory::live_of_rust()
+}
+
+/// Has what the library does to the files of `folder` recorded in the log at `path`; 0 if it could. Each
+/// sync takes so many microseconds longer.
+///
+/// # Safety
+///
+/// Both are NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recorder_begin(
+    path: *const c_char,
+    folder: *const c_char,
+    sync_microseconds: u32,
+) -> c_int {
+    // SAFETY: this function's contract.
+    let (path, folder) = unsafe { (CStr::from_ptr(path), CStr::from_ptr(folder)) };
+    if recorder::begin(path, folder, sync_microseconds) {
+        0
+    } else {
+        -1
+    }
+}
+
+/// Puts something that the process says into the log.
+///
+/// # Safety
+///
+/// At `bytes` are `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recorder_mark(bytes: *const c_char, length: usize) {
+    // SAFETY: this function's contract.
+    let bytes = unsafe { slice::from_raw_parts(bytes.cast(), length) };
+    log::add(log::Record::Mark, 0, 0, 0, bytes);
+}
+
+/// Records no more.
+#[unsafe(no_mangle)]
+pub extern "C" fn recorder_end() {
+    log::end();
 }

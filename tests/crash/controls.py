@@ -1,0 +1,116 @@
+"""Ways to do it wrong, each of which must be found out.
+
+Some are mistakes of the process; some are disks that do not do what they say, made by leaving syncs
+out of the log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.crash.callers import Play
+from tests.crash.judge import Judge, Tally
+from tests.crash.log import Event, Kind
+from tests.crash.recording import Player
+
+_HEADER_BYTES = 32
+
+Change = Callable[[list[Event]], list[Event]]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A mistake, and what must come of it."""
+
+    name: str
+    play: Play
+    kinds: frozenset[str]
+    """The kinds of violation of which at least one must be found."""
+    change: Change = list
+
+
+def _without_syncs(events: list[Event], is_wanted: Callable[[Event], bool]) -> list[Event]:
+    left_out = {e.place for e in events if e.kind is Kind.SYNC_BEGINS and is_wanted(e)}
+    return [
+        event
+        for event in events
+        if not (event.kind is Kind.SYNC_BEGINS and event.place in left_out)
+        and not (event.kind is Kind.SYNC_ENDS and event.first in left_out)
+    ]
+
+
+def without_syncs_of_headers(events: list[Event]) -> list[Event]:
+    """The header of a log that begins again is not synced before the frames are written."""
+    last: dict[int, Event] = {}
+    headers = set()
+    for event in events:
+        if event.kind is Kind.WRITE:
+            last[event.file] = event
+        elif event.kind is Kind.SYNC_BEGINS and event.file in last:
+            latest = last[event.file]
+            if latest.first == 0 and len(latest.content) == _HEADER_BYTES:
+                headers.add(event.place)
+    assert headers
+    return _without_syncs(events, lambda event: event.place in headers)
+
+
+def _inodes(events: list[Event], is_named: Callable[[str], bool]) -> set[int]:
+    return {e.file for e in events if e.kind is Kind.OPEN and is_named(e.content.decode())}
+
+
+def without_syncs_of_logs(events: list[Event]) -> list[Event]:
+    """No log is ever synced."""
+    logs = _inodes(events, lambda name: name.endswith("-wal"))
+    return _without_syncs(events, lambda event: event.file in logs)
+
+
+def without_syncs_of_databases(events: list[Event]) -> list[Event]:
+    """No database is ever synced."""
+    databases = _inodes(events, lambda name: name.endswith(".db"))
+    return _without_syncs(events, lambda event: event.file in databases)
+
+
+def without_syncs_of_folders(events: list[Event]) -> list[Event]:
+    """The folder is never synced."""
+    folders = _inodes(events, lambda name: name == ".")
+    return _without_syncs(events, lambda event: event.file in folders)
+
+
+_LOST = frozenset({"lost"})
+_CORRUPT = frozenset({"corrupt", "unreadable"})
+_OFF = {"synchronous": "OFF"}
+
+CONTROLS = [
+    Control("answered before COMMIT", Play("mixed", "durable", 1, is_answered_early=True), _LOST),
+    Control("synchronous OFF", Play("mixed", "durable", 2, pragmas=_OFF), _LOST),
+    Control("synchronous OFF corrupts", Play("mixed", "web", 3, pragmas=_OFF), _CORRUPT),
+    Control(
+        "synchronous NORMAL", Play("mixed", "durable", 4, pragmas={"synchronous": "NORMAL"}), _LOST
+    ),
+    Control(
+        "the header of a log that begins again is not synced",
+        Play("mixed", "web", 5),
+        _CORRUPT | {"out of order", "in part"},
+        without_syncs_of_headers,
+    ),
+    Control(
+        "syncs of the log do nothing", Play("mixed", "durable", 6), _LOST, without_syncs_of_logs
+    ),
+    Control(
+        "syncs of the database do nothing",
+        Play("opened again", "durable", 7),
+        _LOST | _CORRUPT,
+        without_syncs_of_databases,
+    ),
+    Control(
+        "syncs of the folder do nothing",
+        Play("opened again", "durable", 8),
+        _LOST,
+        without_syncs_of_folders,
+    ),
+]
+
+
+def judge(player: Player, judge: Judge, control: Control, random_images: int) -> Tally:
+    """Does it wrong, and judges that."""
+    recording = player.record(control.play)
+    return judge.judge(recording, random_images, events=control.change(recording.events))

@@ -1,0 +1,92 @@
+"""Calls that fail, and processes that are killed, at every place of the short workloads.
+
+A fault is looked at in three ways: by what the callers were told, by what the files hold at the
+end, and by what they may hold if the power fails soon after. A killed process leaves the page cache
+behind, so its files must hold all that was acknowledged, whatever the profile.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.crash.callers import Play, Trouble
+from tests.crash.judge import Judge, Tally
+from tests.crash.log import Kind
+from tests.crash.recording import Player, Recording
+from tests.crash.workloads import SHORT
+from tests.faults.kinds import FAULTS, Fault
+
+KILL = -2
+_NEVER = 1 << 40
+_AT_ONCE = 8
+"""Events after the fault behind each of which the power fails."""
+_NOW_AND_THEN = 7
+
+# A lock that is never had makes each writer wait until its time is up, and nothing is written.
+_ONCE_ONLY = {"lock", "shm-lock", "unlock", "shm-unlock"}
+
+# Memory that is refused concerns no file; it has its own campaign.
+_FAULTS = [fault for fault in FAULTS.values() if fault.call != "malloc"]
+CALLS = sorted({fault.call for fault in _FAULTS})
+
+
+def name_of(trouble: Trouble) -> str:
+    """What it is called in a report."""
+    if trouble.effect == KILL:
+        return f"killed before {trouble.call}"
+    (fault,) = (f for f in _FAULTS if (f.call, f.effect) == (trouble.call, trouble.effect))
+    return f"{fault.name}, {'persistent' if trouble.is_persistent else 'once'}"
+
+
+def _modes(fault: Fault) -> list[bool]:
+    return [False] if fault.transient_only or fault.call in _ONCE_ONLY else [False, True]
+
+
+def plays(player: Player, seed: int) -> Iterator[Play]:
+    """Every fault and every killing at every place."""
+    for workload in SHORT:
+        for profile in ("durable", "web"):
+            play = Play(workload, profile, seed)
+            counts = counts_of(player, play)
+            for call in CALLS:
+                for first in range(1, counts[call] + 1):
+                    yield replace(play, trouble=Trouble(call, first, False, KILL))
+            for fault in _FAULTS:
+                for is_persistent in _modes(fault):
+                    for first in range(1, counts[fault.call] + 1):
+                        trouble = Trouble(fault.call, first, is_persistent, fault.effect)
+                        yield replace(play, trouble=trouble)
+
+
+def counts_of(player: Player, play: Play) -> dict[str, int]:
+    """How many calls of each kind a workload makes."""
+    recording = player.record(replace(play, trouble=Trouble("write", _NEVER, False, KILL)), 0)
+    (said,) = recording.said("over")
+    counts = said["counts"]
+    assert isinstance(counts, dict)
+    return counts
+
+
+def judge(player: Player, judge: Judge, play: Play, random_images: int) -> Tally:
+    """Plays with a fault, and judges what became of it."""
+    assert play.trouble is not None
+    recording = player.record(play, 0)
+    struck = _struck(recording)
+    if struck is None:
+        return Tally(points=Counter({"not met": 1}))
+
+    def points(number: int) -> bool:
+        since = number - struck
+        return since >= -1 and (since <= _AT_ONCE or since % _NOW_AND_THEN == 0)
+
+    tally = judge.judge(recording, random_images, points)
+    tally.points[name_of(play.trouble)] += 1
+    return tally
+
+
+def _struck(recording: Recording) -> int | None:
+    for number, event in enumerate(recording.events, 1):
+        if event.kind is Kind.MARK and json.loads(event.content)["what"] == "struck":
+            return number
+    return None

@@ -1,0 +1,268 @@
+"""What the processes under test do: they write to the ledger in all the ways that Oxlite has.
+
+How many threads meet where is up to them; what they want to do follows from the seed.
+"""
+
+import random
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tests.crash.callers import Caller, Stage, make_schema
+from tests.crash.ledger import ADD_ENTRY, payload_of
+from tests.crash.verdict import COPY
+
+import oxlite
+from oxlite import sqlite3
+
+
+def checkpoint(connection: sqlite3.Connection, generator: random.Random) -> None:
+    """Moves the log into the database, as far as others let it."""
+    mode = generator.choice(("PASSIVE", "PASSIVE", "FULL", "RESTART", "TRUNCATE"))
+    connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+
+
+def together(work: list[Callable[[], object]]) -> None:
+    """Has threads do this; raises what one of them raises."""
+    raised: list[BaseException] = []
+
+    def guarded(one: Callable[[], object]) -> None:
+        try:
+            one()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def single_statements(stage: Stage) -> None:
+    """One caller, a statement at a time."""
+    caller = Caller(stage, 1)
+    with stage.database() as database:
+        for _ in range(60):
+            caller.one(database)
+
+
+def mixed(stage: Stage) -> None:
+    """One caller, everything that can be done, and checkpoints."""
+    caller = Caller(stage, 1)
+    with stage.database() as database, stage.connection() as connection:
+        for _ in range(10):
+            caller.anything(database, 5)
+            checkpoint(connection, caller.generator)
+
+
+def threads(stage: Stage) -> None:
+    """Several callers of one database."""
+    callers = [Caller(stage, number) for number in range(1, 7)]
+    with stage.database() as database:
+        together([lambda caller=caller: caller.anything(database, 12) for caller in callers])
+
+
+def crowd(stage: Stage) -> None:
+    """Many callers at once, a statement each, again and again."""
+    callers = [Caller(stage, number) for number in range(1, 17)]
+
+    def work(caller: Caller) -> None:
+        for _ in range(6):
+            caller.one(database)
+
+    with stage.database() as database:
+        together([lambda caller=caller: work(caller) for caller in callers])
+
+
+def connections(stage: Stage) -> None:
+    """Several callers with connections of their own, and one that makes checkpoints."""
+
+    def write(caller: Caller) -> None:
+        with stage.connection() as connection:
+            for _ in range(14):
+                is_doomed = caller.generator.random() < 0.15
+                caller.on_connection(connection, caller.generator.randint(1, 5), is_doomed)
+
+    def move() -> None:
+        generator = random.Random(f"{stage.play.seed} checkpoints")
+        with stage.connection() as connection:
+            for _ in range(25):
+                checkpoint(connection, generator)
+
+    callers = [Caller(stage, number) for number in range(1, 4)]
+    together([move, *(lambda caller=caller: write(caller) for caller in callers)])
+
+
+def large_transactions(stage: Stage) -> None:
+    """Transactions that do not fit into the cache, so that they reach the log before they end."""
+    caller = Caller(stage, 1)
+    with stage.connection(cache_size=6) as connection:
+        for number in range(12):
+            caller.on_connection(connection, caller.generator.randint(12, 24), number % 4 == 2)
+
+
+def opened_again(stage: Stage) -> None:
+    """The database is closed, so that the log goes, and opened again."""
+    caller = Caller(stage, 1)
+    for _ in range(7):
+        with stage.database() as database:
+            caller.anything(database, 8)
+
+
+def new(stage: Stage) -> None:
+    """A database that there was not."""
+    with stage.connection(page_size=stage.page_size) as connection:
+        make_schema(connection)
+        stage.recorder.mark("schema")
+    opened_again(stage)
+
+
+def backup(stage: Stage) -> None:
+    """Backups into another file, while one writes."""
+    caller = Caller(stage, 1)
+
+    def copy() -> None:
+        size = {"page_size": stage.page_size}
+        with stage.connection() as source, stage.connection(COPY, **size) as target:
+            ((entries,),) = source.execute("SELECT count(*) FROM entry").fetchall()
+            source.backup(target, pages=5)
+            stage.recorder.mark("copied", entries=entries)
+
+    with stage.database() as database:
+        for _ in range(4):
+            caller.anything(database, 6)
+            together([copy, lambda: caller.anything(database, 4)])
+
+
+def short(stage: Stage) -> None:
+    """A little of everything that can be done, to be played with trouble in it."""
+    caller = Caller(stage, 1)
+    for way in (caller.several, caller.abandoned, caller.many):
+        with _trouble_tolerated(), stage.database() as database:
+            for _ in range(3):
+                caller.one(database)
+            way(database)
+            with _trouble_tolerated(), stage.connection() as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            caller.one(database)
+
+
+def short_crowd(stage: Stage) -> None:
+    """Several callers at once, to be played with trouble in it."""
+    callers = [Caller(stage, number) for number in range(1, 5)]
+
+    def work(caller: Caller) -> None:
+        for _ in range(3):
+            caller.one(database)
+
+    for _ in range(2):
+        with _trouble_tolerated(), stage.database() as database:
+            together([lambda caller=caller: work(caller) for caller in callers])
+
+
+def short_backup(stage: Stage) -> None:
+    """A backup, to be played with trouble in it."""
+    caller = Caller(stage, 1)
+    size = {"page_size": stage.page_size}
+    for _ in range(2):
+        with _trouble_tolerated(), stage.connection() as source:
+            caller.on_connection(source, 3, False)
+            ((entries,),) = source.execute("SELECT count(*) FROM entry").fetchall()
+            with stage.connection(COPY, **size) as target:
+                source.backup(target, pages=5)
+                stage.recorder.mark("copied", entries=entries)
+
+
+def recovery(stage: Stage) -> None:
+    """A log that somebody left is recovered from, and written to, to be played with trouble."""
+    caller = Caller(stage, 1)
+    for _ in range(2):
+        with _trouble_tolerated(), stage.connection() as connection:
+            for parts in (1, 3, 2):
+                caller.on_connection(connection, parts, False)
+
+
+def _trouble_tolerated() -> suppress:
+    """Goes on behind what has failed where nothing is promised: opening, checkpoints, closing."""
+    return suppress(sqlite3.Error, MemoryError)
+
+
+def schema(stage: Stage) -> None:
+    """A database without entries."""
+    options = {"page_size": stage.page_size}
+    connection = oxlite.connect(
+        stage.path, profile="durable", isolation_level=None, pragmas=options
+    )
+    make_schema(connection)
+    connection.close()
+
+
+def nothing(stage: Stage) -> None:
+    """No file at all."""
+
+
+def a_log_left(stage: Stage) -> None:
+    """A database and a log that is not yet in it, as after a crash."""
+    schema(stage)
+    connection = oxlite.connect(
+        stage.path, profile="durable", isolation_level=None, pragmas={"wal_autocheckpoint": 0}
+    )
+    for token in range(1, 7):
+        connection.execute(ADD_ENTRY, (40, token, 0, payload_of(token, 0)))
+        stage.prepared.append(token)
+    names = [stage.path, stage.path.with_name(f"{stage.path.name}-wal")]
+    left = [(path, path.read_bytes()) for path in names]
+    connection.close()
+    for path, content in left:
+        path.write_bytes(content)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is played, and what there is before."""
+
+    play: Callable[[Stage], None]
+    prepare: Callable[[Stage], None] = schema
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.play.__name__.replace("_", " ")
+
+
+def _named(*workloads: Workload) -> dict[str, Workload]:
+    return {workload.name: workload for workload in workloads}
+
+
+LONG = _named(
+    Workload(single_statements),
+    Workload(mixed),
+    Workload(threads),
+    Workload(crowd),
+    Workload(connections),
+    Workload(large_transactions),
+    Workload(opened_again),
+    Workload(new, nothing),
+    Workload(backup),
+)
+SHORT = _named(
+    Workload(short),
+    Workload(short_crowd),
+    Workload(short_backup),
+    Workload(recovery, a_log_left),
+)
+WORKLOADS = LONG | SHORT
+
+PROCESSES = "processes"
+"""Several processes, each of which does what ``threads`` does, a little less."""
+
+
+def process(stage: Stage, number: int) -> None:
+    """One of several processes."""
+    callers = [Caller(stage, 10 * number + thread) for thread in range(1, 4)]
+    with stage.database() as database:
+        together([lambda caller=caller: caller.anything(database, 8) for caller in callers])
