@@ -91,7 +91,7 @@ class Stage:
         generator = random.Random(f"{play.seed} stage")
         self.page_size = generator.choice((512, 1024, 1024, 4096))
         # Small, so that the log begins again and again.
-        self.pragmas = {"wal_autocheckpoint": generator.choice((4, 8, 8, 20)), **play.pragmas}
+        self.pragmas = {"wal_autocheckpoint": generator.choice((4, 8, 20, 40)), **play.pragmas}
         is_troubled = play.trouble is not None
         self.timeout_seconds = _TIMEOUT_IN_TROUBLE_SECONDS if is_troubled else _TIMEOUT_SECONDS
         self.prepared: list[int] = []

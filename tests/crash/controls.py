@@ -4,6 +4,7 @@ Some are mistakes of the process; some are disks that do not do what they say, m
 out of the log.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -77,14 +78,17 @@ def without_syncs_of_folders(events: list[Event]) -> list[Event]:
 
 _LOST = frozenset({"lost"})
 _CORRUPT = frozenset({"corrupt", "unreadable"})
-_OFF = {"synchronous": "OFF"}
+# So that a commit is not followed by a checkpoint at once.
+_OFF = {"synchronous": "OFF", "wal_autocheckpoint": 40}
+_NORMAL = {"synchronous": "NORMAL", "wal_autocheckpoint": 40}
+_ENOUGH = 5
 
 CONTROLS = [
     Control("answered before COMMIT", Play("mixed", "durable", 1, is_answered_early=True), _LOST),
     Control("synchronous OFF", Play("mixed", "durable", 2, pragmas=_OFF), _LOST),
     Control("synchronous OFF corrupts", Play("mixed", "web", 3, pragmas=_OFF), _CORRUPT),
     Control(
-        "synchronous NORMAL", Play("mixed", "durable", 4, pragmas={"synchronous": "NORMAL"}), _LOST
+        "synchronous NORMAL", Play("mixed", "durable", 4, pragmas=_NORMAL), _LOST
     ),
     Control(
         "the header of a log that begins again is not synced",
@@ -113,4 +117,12 @@ CONTROLS = [
 def judge(player: Player, judge: Judge, control: Control, random_images: int) -> Tally:
     """Does it wrong, and judges that."""
     recording = player.record(control.play)
-    return judge.judge(recording, random_images, events=control.change(recording.events))
+
+    def is_enough(tally: Tally) -> bool:
+        kinds: Counter[str] = Counter()
+        for (_, _, kind), times in tally.wrong.items():
+            kinds[kind] += times
+        return max((kinds[kind] for kind in control.kinds), default=0) >= _ENOUGH
+
+    events = control.change(recording.events)
+    return judge.judge(recording, random_images, events=events, is_enough=is_enough)

@@ -69,7 +69,9 @@ class File:
         self.current[size_bytes:] = bytes(max(0, size_bytes - before))
         if size_bytes < before:
             first = size_bytes // SECTOR_BYTES
-            self._note(number, first, -(-before // SECTOR_BYTES))
+            # It may have been longer before, and cut already.
+            known = max(self.versions, default=-1) + 1
+            self._note(number, first, max(-(-before // SECTOR_BYTES), known))
             self.sizes.append(Size(number, size_bytes, first))
         else:
             self.sizes.append(Size(number, size_bytes))

@@ -95,6 +95,7 @@ class Judge:
         random_images: int,
         points: Callable[[int], bool] = lambda number: True,
         events: Iterable[Event] | None = None,
+        is_enough: Callable[[Tally], bool] = lambda tally: False,
     ) -> Tally:
         """Judges a recording: at these points all systematic images, and so many random ones.
 
@@ -109,6 +110,8 @@ class Judge:
         found: dict[bytes, tuple[Found, Found]] = {}
         number = 0
         for number, event in enumerate(recording.events if events is None else events, 1):
+            if is_enough(tally):
+                break
             changed = promises.apply(event) if event.kind is Kind.MARK else disk.apply(event)
             if not changed or not points(number):
                 continue

@@ -27,6 +27,8 @@ CALLS = sorted({fault.call for fault in FAULTS.values()})
 
 def in_a_child(work: Callable[[], object]) -> int:
     """Has a child do it; its process number."""
+    # It has a thread of its own, which a child would wait for in vain.
+    faulthandler.cancel_dump_traceback_later()
     child = os.fork()
     if child:
         return child
