@@ -51,7 +51,10 @@ def _one(task: Task) -> Tally:
     (bench,) = _BENCH
     if task.play.trouble is not None:
         return trouble.judge(bench.player, bench.judge, task.play, task.random_images)
-    return bench.judge.judge(bench.player.record(task.play), task.random_images)
+    recording = bench.player.record(task.play)
+    tally = bench.judge.judge(recording, task.random_images)
+    bench.judge.keep(recording, tally)
+    return tally
 
 
 def run(

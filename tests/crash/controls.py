@@ -87,9 +87,7 @@ CONTROLS = [
     Control("answered before COMMIT", Play("mixed", "durable", 1, is_answered_early=True), _LOST),
     Control("synchronous OFF", Play("mixed", "durable", 2, pragmas=_OFF), _LOST),
     Control("synchronous OFF corrupts", Play("mixed", "web", 3, pragmas=_OFF), _CORRUPT),
-    Control(
-        "synchronous NORMAL", Play("mixed", "durable", 4, pragmas=_NORMAL), _LOST
-    ),
+    Control("synchronous NORMAL", Play("mixed", "durable", 4, pragmas=_NORMAL), _LOST),
     Control(
         "the header of a log that begins again is not synced",
         Play("mixed", "web", 5),

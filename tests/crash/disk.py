@@ -4,6 +4,7 @@ What a folder lists is settled by a sync of the folder. Since then, files have c
 order, and the disk has noticed a beginning of it.
 """
 
+import enum
 from typing import NamedTuple
 
 from tests.crash.files import File
@@ -27,10 +28,23 @@ class Change(NamedTuple):
     file: File | None
 
 
+class Mercy(enum.Flag):
+    """What a disk may do beyond its duty."""
+
+    NONE = 0
+    JOURNAL = enum.auto()
+    """A file's sync settles what came and went before it began as well.
+
+    A file system with a journal does so; no standard says that it must.
+    """
+    RETRY = enum.auto()
+    """What could not be synced is not forgotten: the next sync writes it."""
+
+
 class Disk:
     """A folder, and what of it is settled."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, mercy: Mercy = Mercy.NONE) -> None:
         self.names = {name: File(found) for name, found in content.items()}
         """What a process finds."""
         self.settled_names = dict(self.names)
@@ -39,6 +53,7 @@ class Disk:
         """How many syncs have begun and not ended."""
         self._by_inode: dict[int, File] = {}
         self._inodes: dict[str, int] = {}
+        self._mercy = mercy
         self._folder_inode: int | None = None
         self._begun: dict[int, int] = {}
         self._number = 0
@@ -98,13 +113,14 @@ class Disk:
         begun = self._begun.pop(event.first)
         self.syncs -= 1
         succeeded = event.second == 0
-        if event.file != self._folder_inode:
+        is_of_folder = event.file == self._folder_inode
+        if not is_of_folder:
             file = self._file(event)
             if succeeded:
                 file.sync(begun)
-            else:
+            elif Mercy.RETRY not in self._mercy:
                 file.fail_sync(begun)
-        elif succeeded:
+        if succeeded and (is_of_folder or Mercy.JOURNAL in self._mercy):
             while self.changes and self.changes[0].number < begun:
                 self._settle(self.settled_names, self.changes.pop(0))
 

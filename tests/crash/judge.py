@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.crash import kept, shapes
 from tests.crash.callers import Play
-from tests.crash.disk import Disk
+from tests.crash.disk import Disk, Mercy
 from tests.crash.ledger import Found, Promises
 from tests.crash.log import Event, Kind
 from tests.crash.recording import Recording
@@ -53,6 +53,8 @@ class Tally:
     """Different images by what was going on."""
     wrong: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Violations by workload, profile and kind."""
+    declared: Counter[str] = field(default_factory=Counter)
+    """Violations that are known, and not Oxlite's."""
     violations: list[Violation] = field(default_factory=list)
     """The first of them."""
 
@@ -71,6 +73,7 @@ class Tally:
         self.events += other.events
         self.situations += other.situations
         self.wrong += other.wrong
+        self.declared += other.declared
         self.violations += other.violations[: _KEPT - len(self.violations)]
 
     def violate(self, violation: Violation) -> None:
@@ -96,6 +99,7 @@ class Judge:
         points: Callable[[int], bool] = lambda number: True,
         events: Iterable[Event] | None = None,
         is_enough: Callable[[Tally], bool] = lambda tally: False,
+        mercy: Mercy = Mercy.NONE,
     ) -> Tally:
         """Judges a recording: at these points all systematic images, and so many random ones.
 
@@ -103,7 +107,7 @@ class Judge:
         """
         play = recording.play
         tally = Tally(recordings=Counter({play.workload: 1}), events=len(recording.events))
-        disk = Disk(recording.base)
+        disk = Disk(recording.base, mercy)
         wrong = self.opener.learn(recording.final)
         promises = Promises(self.opener.final, play.is_durable)
         generator = random.Random(f"{play.seed} images")
@@ -133,9 +137,12 @@ class Judge:
             image = shapes.Image("the end, without a crash", recording.final)
             tally.violate(Violation(play, number, image, "; ".join(at_the_end)))
         tally.digests = set(found)
+        return tally
+
+    def keep(self, recording: Recording, tally: Tally) -> None:
+        """Keeps the first violations in files."""
         for violation in tally.violations[:_SAVED] if self.folder else ():
             kept.save(self.folder, recording, violation.point, violation.image, violation.what)
-        return tally
 
 
 def _images(disk: Disk, generator: random.Random, random_images: int) -> Iterator[shapes.Image]:

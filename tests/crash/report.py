@@ -92,6 +92,10 @@ def page(heading: str, command: str, machine: str, sections: list[tuple[str, Tal
             table = part(tally)
             if len(table) > 2:
                 lines += [*table, ""]
+        if tally.declared:
+            lines += ["Known, and not Oxlite's (`tests/crash/trouble.py`):", ""]
+            lines += [f"- {name}: {times:,}" for name, times in tally.declared.most_common()]
+            lines.append("")
         if tally.wrong:
             lines += ["Violations:", "", *(f"- {line}" for line in wrong(tally)), ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -9,8 +9,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from tests.crash.callers import Play, Trouble
+from tests.crash.disk import Mercy
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Kind
 from tests.crash.recording import Player, Recording
@@ -29,6 +31,35 @@ _ONCE_ONLY = {"lock", "shm-lock", "unlock", "shm-unlock"}
 # Memory that is refused concerns no file; it has its own campaign.
 _FAULTS = [fault for fault in FAULTS.values() if fault.call != "malloc"]
 CALLS = sorted({fault.call for fault in _FAULTS})
+
+
+class Declared(NamedTuple):
+    """Something that SQLite does after a fault, and a disk that is merciful enough for it."""
+
+    name: str
+    calls: set[str]
+    profiles: set[str]
+    mercy: Mercy
+
+
+DECLARED = [
+    # unixSync: whatever keeps the folder from being opened or synced is passed over.
+    Declared(
+        "SQLite passes over a folder that cannot be opened or synced",
+        {"open", "sync"},
+        {"web", "durable"},
+        Mercy.JOURNAL,
+    ),
+    # walCheckpoint: a log whose sync has failed is synced again by the next checkpoint, and then
+    # believed. Where each commit is synced there is nothing in it that a checkpoint must settle.
+    Declared(
+        "SQLite syncs a log again whose sync has failed, and takes it for settled",
+        {"sync"},
+        {"web"},
+        Mercy.RETRY,
+    ),
+    Declared("both of these", {"sync"}, {"web"}, Mercy.JOURNAL | Mercy.RETRY),
+]
 
 
 def name_of(trouble: Trouble) -> str:
@@ -81,7 +112,16 @@ def judge(player: Player, judge: Judge, play: Play, random_images: int) -> Tally
         return since >= -1 and (since <= _AT_ONCE or since % _NOW_AND_THEN == 0)
 
     tally = judge.judge(recording, random_images, points)
+    for known in DECLARED if tally.wrong else ():
+        if known.calls >= {play.trouble.call} and known.profiles >= {play.profile}:
+            other = judge.judge(recording, random_images, points, mercy=known.mercy)
+            if not other.wrong:
+                tally.declared[known.name] += tally.wrong.total()
+                tally.wrong.clear()
+                tally.violations.clear()
+                break
     tally.points[name_of(play.trouble)] += 1
+    judge.keep(recording, tally)
     return tally
 
 
