@@ -27,7 +27,7 @@ from oxlite import sqlite3
 
 _PAGE = ROOT / "docs" / "evidence" / "crash.md"
 _PROGRESS_SECONDS = 5
-_RANDOM_IMAGES = 8
+_RANDOM_IMAGES = 5
 _RANDOM_IMAGES_IN_TROUBLE = 2
 
 _HEADING = """\

@@ -39,8 +39,10 @@ class Violation(NamedTuple):
 class Tally:
     """What was looked at and found."""
 
-    images: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """By workload, profile and shape: those that were not there before in the same recording."""
+    images: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By workload and profile: those that were not there before in the same recording."""
+    shapes: Counter[str] = field(default_factory=Counter)
+    """Different images of each shape; one may have several."""
     digests: set[bytes] = field(default_factory=set)
     """Of all images."""
     judged: int = 0
@@ -50,7 +52,7 @@ class Tally:
     """Faults and killings, by their names."""
     events: int = 0
     situations: Counter[str] = field(default_factory=Counter)
-    """Different images by what was going on."""
+    """The same by what was going on."""
     wrong: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Violations by workload, profile and kind."""
     declared: Counter[str] = field(default_factory=Counter)
@@ -67,6 +69,7 @@ class Tally:
         """Adds what another has found."""
         self.images += other.images
         self.digests |= other.digests
+        self.shapes += other.shapes
         self.judged += other.judged
         self.recordings += other.recordings
         self.points += other.points
@@ -112,6 +115,7 @@ class Judge:
         promises = Promises(self.opener.final, play.is_durable)
         generator = random.Random(f"{play.seed} images")
         found: dict[bytes, tuple[Found, Found]] = {}
+        shapes_seen: set[tuple[str, bytes]] = set()
         number = 0
         for number, event in enumerate(recording.events if events is None else events, 1):
             if is_enough(tally):
@@ -124,7 +128,10 @@ class Judge:
                 digest = digest_of(image.content)
                 if digest not in found:
                     found[digest] = self.opener.find(image.content, digest)
-                    tally.images[play.workload, play.profile, image.shape] += 1
+                    tally.images[play.workload, play.profile] += 1
+                if (image.shape, digest) not in shapes_seen:
+                    shapes_seen.add((image.shape, digest))
+                    tally.shapes[image.shape] += 1
                     tally.situations.update(_situations(disk, image))
                 ledger, copy = found[digest]
                 what = promises.judge(ledger)

@@ -17,16 +17,14 @@ def _table(title: str, rows: Iterable[tuple[str, int, int]]) -> list[str]:
 
 def images(tally: Tally) -> list[str]:
     """The images by what was played."""
-
-    def by(counter: Counter[tuple[str, str, str]]) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for (workload, profile, _), times in counter.items():
-            found[f"{workload}, {profile}"] += times
-        return found
-
-    looked_at, wrong = by(tally.images), by(tally.wrong)
-    names = sorted(looked_at | wrong)
-    return _table("workload, profile", ((name, looked_at[name], wrong[name]) for name in names))
+    wrong: Counter[tuple[str, str]] = Counter()
+    for (workload, profile, _), times in tally.wrong.items():
+        wrong[workload, profile] += times
+    played = sorted(tally.images | wrong)
+    return _table(
+        "workload, profile",
+        ((", ".join(one), tally.images[one], wrong[one]) for one in played),
+    )
 
 
 def _counts(title: str, counts: Counter[str], unit: str) -> list[str]:
@@ -36,10 +34,7 @@ def _counts(title: str, counts: Counter[str], unit: str) -> list[str]:
 
 def shapes(tally: Tally) -> list[str]:
     """The images by their shapes."""
-    counts: Counter[str] = Counter()
-    for (_, _, shape), times in tally.images.items():
-        counts[shape] += times
-    return _counts("shape", counts, "images")
+    return _counts("shape (an image may have several)", tally.shapes, "images")
 
 
 def situations(tally: Tally) -> list[str]:

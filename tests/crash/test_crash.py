@@ -24,7 +24,7 @@ from oxlite import _native
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="files are recorded on x86-64 Linux only")
 
 SEED = int(os.environ.get("OXLITE_CRASH_SEED") or random.randrange(1 << 20))
-_EVERY = 3
+_EVERY = 7
 """Of the points of a recording, one in so many is looked at."""
 _FAULTS = 40
 _RECORDED = {"pwrite64", "ftruncate64", "fdatasync", "unlink", "mmap64", "mremap", "open", "open64"}

@@ -92,7 +92,7 @@ def plays(player: Player, seed: int) -> Iterator[Play]:
 
 def counts_of(player: Player, play: Play) -> dict[str, int]:
     """How many calls of each kind a workload makes."""
-    recording = player.record(replace(play, trouble=Trouble("write", _NEVER, False, KILL)), 0)
+    recording = player.record(replace(play, trouble=Trouble("write", _NEVER, False, KILL)))
     (said,) = recording.said("over")
     counts = said["counts"]
     assert isinstance(counts, dict)
@@ -102,7 +102,7 @@ def counts_of(player: Player, play: Play) -> dict[str, int]:
 def judge(player: Player, judge: Judge, play: Play, random_images: int) -> Tally:
     """Plays with a fault, and judges what became of it."""
     assert play.trouble is not None
-    recording = player.record(play, 0)
+    recording = player.record(play)
     struck = _struck(recording)
     if struck is None:
         return Tally(points=Counter({"not met": 1}))
