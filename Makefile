@@ -58,8 +58,8 @@ fuzz: build ## Compare the driver with the standard library's on random scripts:
 faults: build ## Refuse memory and fail system calls at every place of a session: WORKERS=
 	@$(BIN)/python -m tests.faults $(if $(WORKERS),--workers $(WORKERS)) $(if $(CHAPTER),--chapter "$(CHAPTER)")
 
-crash: build ## Cut the power at every moment of recorded workloads: IMAGES=100000 SEED= WORKERS=
-	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS))
+crash: build ## Cut the power at every moment of recorded workloads: IMAGES=100000 SEED= WORKERS= PLACES=
+	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(PLACES),--places $(PLACES))
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-core --lib \

@@ -21,9 +21,9 @@ from tests.faults.kinds import FAULTS, Fault
 
 KILL = -2
 _NEVER = 1 << 40
-_AT_ONCE = 8
+_AT_ONCE = 6
 """Events after the fault behind each of which the power fails."""
-_NOW_AND_THEN = 7
+_NOW_AND_THEN = 25
 
 # A lock that is never had makes each writer wait until its time is up, and nothing is written.
 _ONCE_ONLY = {"lock", "shm-lock", "unlock", "shm-unlock"}
