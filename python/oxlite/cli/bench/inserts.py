@@ -40,7 +40,7 @@ def inserts(
     ] = None,
     duration: Annotated[
         float | None,
-        typer.Option(help="Seconds that each scenario inserts (default 0.5, quick 0.3)."),
+        typer.Option(help="Seconds that each scenario inserts (default 0.4, quick 0.3)."),
     ] = None,
     seed: Seed = None,
     timeout: Annotated[

@@ -30,7 +30,7 @@ class InsertsParameters:
     mode: str = "sound"
     threads: Sequence[int] = (1, 4, 16, 64)
     inserts: int = 100_000
-    duration_seconds: float = 0.5
+    duration_seconds: float = 0.4
     seed: int = 1
     timeout_seconds: float = 5.0
 
