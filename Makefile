@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults crash loom asan lint fmt clean
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults crash loom asan lint fmt clean soak
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -60,6 +60,8 @@ faults: build ## Refuse memory and fail system calls at every place of a session
 
 crash: build ## Cut the power at every moment of recorded workloads: IMAGES=100000 SEED= WORKERS= PLACES=
 	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(PLACES),--places $(PLACES))
+soak: build ## Write for long beside readers of all kinds, and see how long the log becomes: MINUTES=10
+	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),10)
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-core --lib \

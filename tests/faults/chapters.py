@@ -634,6 +634,29 @@ def recovery_of_a_log(stage: Stage) -> Steps:
     yield "closed"
 
 
+def a_long_log(stage: Stage) -> None:
+    """A database whose process has died with a log that calls for a checkpoint before long."""
+    some_items_wal(stage)
+    connection = stage.connect_profile("main.db", pragmas={"wal_autocheckpoint": 0})
+    # A page and its header are a frame.
+    while Path(stage.path("main.db-wal")).stat().st_size < 990 * (4096 + 24):
+        connection.executescript("UPDATE item SET name = 'long' WHERE id = 1")
+    for suffix in ("", "-wal"):
+        shutil.copyfile(stage.path(f"main.db{suffix}"), stage.path(f"long.db{suffix}"))
+
+
+def checkpoints(stage: Stage) -> Steps:
+    connection = stage.connect_profile("long.db", isolation_level=None)
+    for number in range(14):
+        connection.execute("UPDATE item SET name = ? WHERE id = 2", (str(number),))
+        yield connection.execute("SELECT name FROM item WHERE id = 2").fetchall()
+    # How far each of them has come depends on what has failed, which is no commit.
+    yield (connection.wal_statistics() or {}).keys()
+    yield len(connection.checkpoint("truncate", timeout=0))
+    connection.execute("DELETE FROM tag")
+    yield connection.execute(COUNT).fetchall()
+
+
 def a_mapped_database(stage: Stage) -> Steps:
     connection = stage.connect("main.db", pragmas={"mmap_size": 1 << 24, "synchronous": "FULL"})
     for number in range(3):
@@ -723,6 +746,7 @@ CHAPTERS = {
         Chapter(writers_in_line, some_items_wal),
         Chapter(recovery, a_hot_journal_is_there),
         Chapter(recovery_of_a_log, a_log_is_left),
+        Chapter(checkpoints, a_long_log),
         Chapter(a_mapped_database, some_items),
         Chapter(ways_of_opening, some_items),
     ]

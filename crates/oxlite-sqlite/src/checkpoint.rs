@@ -70,6 +70,12 @@ impl Checkpoint {
     pub fn is_complete(&self) -> bool {
         self.frames.is_some() && self.frames == self.checkpointed
     }
+
+    /// How many frames are not.
+    pub fn remaining(&self) -> u32 {
+        let checkpointed = self.checkpointed.unwrap_or_default();
+        self.frames.unwrap_or_default().saturating_sub(checkpointed)
+    }
 }
 
 /// Who keeps the logs of a connection short.

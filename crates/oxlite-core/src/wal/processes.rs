@@ -34,6 +34,7 @@ mod linux {
     use std::path::Path;
     use std::time::{Duration, Instant};
 
+    use super::super::readers::in_a_line;
     use super::Process;
 
     /// The bytes of the five read marks.
@@ -41,9 +42,6 @@ mod linux {
 
     /// Machines have many processes: looking ends after this time.
     const LOOK_FOR: Duration = Duration::from_millis(250);
-
-    /// No more of a command line than this is told, in bytes.
-    const COMMAND_AT_MOST: usize = 160;
 
     pub(super) fn readers_of(shared_memory: &Path) -> io::Result<Vec<Process>> {
         let file = fs::metadata(shared_memory)?;
@@ -105,12 +103,11 @@ mod linux {
     }
 
     fn command(process: &Path) -> String {
-        let mut bytes = fs::read(process.join("cmdline")).unwrap_or_default();
-        bytes.truncate(COMMAND_AT_MOST);
+        let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
         let words = String::from_utf8_lossy(&bytes).replace('\0', " ");
-        match words.trim() {
-            "" => "its command line is not to be had".into(),
-            words => words.to_owned(),
+        match in_a_line(&words) {
+            words if words.is_empty() => "its command line is not to be had".into(),
+            words => words,
         }
     }
 }

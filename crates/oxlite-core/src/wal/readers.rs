@@ -7,8 +7,8 @@ use oxlite_sqlite::{Reading, Watch};
 use super::beside;
 use super::processes::{self, Process};
 
-/// No more of a statement's text than this is told, in characters, and no more readers.
-const STATEMENT_AT_MOST: usize = 200;
+/// No more of a statement or a command line than this is told, in characters, and no more readers.
+const TEXT_AT_MOST: usize = 200;
 const READERS_AT_MOST: usize = 8;
 
 /// All readers that can be seen: connections of this process, longest first, then other processes.
@@ -48,16 +48,18 @@ fn connection(reading: &Reading) -> String {
     } = reading;
     let seconds = held_for.as_secs_f64();
     let what = match statement {
-        Some(statement) => format!("with: {}", shortened(statement)),
+        Some(statement) => format!("with: {}", in_a_line(statement)),
         None => "in a transaction".into(),
     };
     format!("thread {thread_id} of this process, for {seconds:.1} s, {what}")
 }
 
-fn shortened(statement: &str) -> String {
-    match statement.char_indices().nth(STATEMENT_AT_MOST) {
-        Some((end, _)) => format!("{}…", &statement[..end]),
-        None => statement.to_owned(),
+/// A text with its line breaks gone, and its end if it is long.
+pub(super) fn in_a_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(TEXT_AT_MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
         };
         assert_eq!(
             in_words(
-                &[reading(Some("SELECT 1")), reading(None)],
+                &[reading(Some("SELECT\n  1")), reading(None)],
                 &[other, own.clone()]
             ),
             "thread 7 of this process, for 1.5 s, with: SELECT 1; \

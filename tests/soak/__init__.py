@@ -1,0 +1,1 @@
+"""Soaks: what must stay within bounds however long it goes on."""
