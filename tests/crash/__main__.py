@@ -6,6 +6,7 @@ wrong, 1 if something is.
 
 import argparse
 import datetime
+import itertools
 import os
 import platform
 import random
@@ -29,6 +30,7 @@ _PAGE = ROOT / "docs" / "evidence" / "crash.md"
 _PROGRESS_SECONDS = 5
 _RANDOM_IMAGES = 5
 _RANDOM_IMAGES_IN_TROUBLE = 1
+_KILLINGS_AMONG = 500
 
 _HEADING = """\
 `make crash` records, below everything of ours, what Oxlite does to its files, and judges what a
@@ -133,7 +135,11 @@ def main() -> int:
         print("Faults and killings, and power cuts after them:", flush=True)
         with Player() as player:
             troubled = [
-                Task(play, _RANDOM_IMAGES_IN_TROUBLE) for play in trouble.plays(player, seed)
+                Task(play, _RANDOM_IMAGES_IN_TROUBLE)
+                for play in itertools.chain(
+                    trouble.killings_among(player, seed, _KILLINGS_AMONG),
+                    trouble.plays(player, seed),
+                )
             ]
         if options.places is not None:
             troubled = random.Random(seed).sample(troubled, min(options.places, len(troubled)))

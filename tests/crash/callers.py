@@ -47,7 +47,7 @@ class Play:
     """Whether callers are answered before they are committed, which is wrong."""
     pragmas: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of the databases that are not every version's."""
+    """Options of the databases, over those that follow from the seed."""
     trouble: Trouble | None = None
 
     @property
@@ -92,6 +92,8 @@ class Stage:
         self.page_size = generator.choice((512, 1024, 1024, 4096))
         # Small, so that the log begins again and again.
         self.pragmas = {"wal_autocheckpoint": generator.choice((4, 8, 20, 40)), **play.pragmas}
+        self.options = {"durable_commit": generator.choice(("group", "group", "each"))}
+        self.options |= play.options
         is_troubled = play.trouble is not None
         self.timeout_seconds = _TIMEOUT_IN_TROUBLE_SECONDS if is_troubled else _TIMEOUT_SECONDS
         self.prepared: list[int] = []
@@ -116,7 +118,7 @@ class Stage:
             profile=self.play.profile,
             timeout=self.timeout_seconds,
             pragmas=self.pragmas,
-            **self.play.options,
+            **self.options,
         )
 
     @contextmanager

@@ -4,11 +4,12 @@ Some are mistakes of the process; some are disks that do not do what they say, m
 out of the log.
 """
 
+import errno
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.crash.callers import Play
+from tests.crash.callers import Play, Trouble
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Event, Kind
 from tests.crash.recording import Player
@@ -76,6 +77,18 @@ def without_syncs_of_folders(events: list[Event]) -> list[Event]:
     return _without_syncs(events, lambda event: event.file in folders)
 
 
+def with_unknown_called_failed(events: list[Event]) -> list[Event]:
+    """Where nobody can know whether a transaction will be there, it is called failed."""
+    is_any = any(b'"unknown"' in event.content for event in events if event.kind is Kind.MARK)
+    assert is_any
+    return [
+        event._replace(content=event.content.replace(b'"unknown"', b'"failed"'))
+        if event.kind is Kind.MARK
+        else event
+        for event in events
+    ]
+
+
 _LOST = frozenset({"lost"})
 _CORRUPT = frozenset({"corrupt", "unreadable"})
 # So that a commit is not followed by a checkpoint at once.
@@ -83,7 +96,15 @@ _OFF = {"synchronous": "OFF", "wal_autocheckpoint": 40}
 _NORMAL = {"synchronous": "NORMAL", "wal_autocheckpoint": 40}
 _ENOUGH = 5
 
+_A_COMMIT_IS_NOT_SYNCED = Trouble("sync", 7, False, errno.EIO)
+
 CONTROLS = [
+    Control(
+        "a commit that is unknown is called failed",
+        Play("short", "durable", 9, trouble=_A_COMMIT_IS_NOT_SYNCED),
+        frozenset({"failed and there"}),
+        with_unknown_called_failed,
+    ),
     Control("answered before COMMIT", Play("mixed", "durable", 1, is_answered_early=True), _LOST),
     Control("synchronous OFF", Play("mixed", "durable", 2, pragmas=_OFF), _LOST),
     Control("synchronous OFF corrupts", Play("mixed", "web", 3, pragmas=_OFF), _CORRUPT),

@@ -9,6 +9,7 @@ import faulthandler
 import json
 import os
 import shutil
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -86,8 +87,10 @@ def play(recorder: Recorder, task: dict[str, Any]) -> None:
 
     children = [in_a_child(lambda number=number: one(number)) for number in range(_PROCESSES)]
     codes = [ended(child) for child in children]
-    if any(codes[1:]) or codes[0] not in {0, -9}:
+    if any(codes[1:]) or codes[0] not in {0, -signal.SIGKILL}:
         raise AssertionError(f"the processes ended with {codes}")
+    if codes[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ SEED = int(os.environ.get("OXLITE_CRASH_SEED") or random.randrange(1 << 20))
 _EVERY = 7
 """Of the points of a recording, one in so many is looked at."""
 _FAULTS = 40
+_KILLINGS = 10
 _RECORDED = {"pwrite64", "ftruncate64", "fdatasync", "unlink", "mmap64", "mremap", "open", "open64"}
 _NOT_OF_FILES = {"write", "writev", "mkdir", "rmdir", "opendir"}
 """Messages; and the folders of a VFS that locks by means of them, which nobody uses."""
@@ -71,6 +72,15 @@ def test_faults_and_killings(player: Player, judge: Judge, workload: str) -> Non
         tally.add(trouble.judge(player, judge, play, 1))
     assert not told(tally)
     assert tally.points.total() == _FAULTS
+
+
+def test_one_of_several_processes_is_killed(player: Player, judge: Judge) -> None:
+    print(f"OXLITE_CRASH_SEED={SEED}")
+    tally = Tally()
+    for play in trouble.killings_among(player, SEED, _KILLINGS):
+        tally.add(trouble.judge(player, judge, play, 1))
+    assert not told(tally)
+    assert tally.points.total() == 2 * _KILLINGS
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)

@@ -6,6 +6,7 @@ behind, so its files must hold all that was acknowledged, whatever the profile.
 """
 
 import json
+import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.crash.disk import Mercy
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Kind
 from tests.crash.recording import Player, Recording
-from tests.crash.workloads import SHORT
+from tests.crash.workloads import PROCESSES, SHORT
 from tests.faults.kinds import FAULTS, Fault
 
 KILL = -2
@@ -90,12 +91,28 @@ def plays(player: Player, seed: int) -> Iterator[Play]:
                         yield replace(play, trouble=trouble)
 
 
+def killings_among(player: Player, seed: int, count: int) -> Iterator[Play]:
+    """One of several processes is killed somewhere, while the others go on."""
+    generator = random.Random(f"{seed} killings")
+    for profile in ("durable", "web"):
+        play = Play(PROCESSES, profile, seed)
+        counts = counts_of(player, play)
+        # The last calls may not come, depending on who meets whom.
+        possible = [
+            (call, first) for call in CALLS for first in range(1, counts[call] * 9 // 10 + 1)
+        ]
+        for call, first in generator.sample(possible, min(count, len(possible))):
+            yield replace(play, trouble=Trouble(call, first, False, KILL))
+
+
 def counts_of(player: Player, play: Play) -> dict[str, int]:
     """How many calls of each kind a workload makes."""
     recording = player.record(replace(play, trouble=Trouble("write", _NEVER, False, KILL)))
-    (said,) = recording.said("over")
-    counts = said["counts"]
-    assert isinstance(counts, dict)
+    # Of several processes, one counts.
+    counts: Counter[str] = Counter()
+    for said in recording.said("over"):
+        assert isinstance(said["counts"], dict)
+        counts.update(said["counts"])
     return counts
 
 
