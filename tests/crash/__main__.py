@@ -94,16 +94,17 @@ def timed(
     return tally, time.monotonic() - begun
 
 
-def check_controls() -> list[str]:
-    """Does all wrong that is known to be; what was not found out."""
-    missed = []
+def check_controls() -> tuple[list[str], list[str]]:
+    """Does all wrong that is known to be; what was found out, as lines, and what was not."""
+    lines, missed = [], []
     with Player() as player, Opener() as opener:
         for control in controls.CONTROLS:
             tally = controls.judge(player, Judge(opener), control, _RANDOM_IMAGES)
-            print(f"  {control.name}: {', '.join(report.wrong(tally)) or 'NOTHING'}", flush=True)
+            lines.append(f"- {control.name}: {', '.join(report.wrong(tally)) or 'NOTHING'}")
+            print(lines[-1], flush=True)
             if not control.kinds & {kind for _, _, kind in tally.wrong}:
                 missed.append(control.name)
-    return missed
+    return lines, missed
 
 
 def main() -> int:
@@ -119,7 +120,7 @@ def main() -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}; {machine()}; {options.workers} workers", flush=True)
     print("What is wrong on purpose:")
-    missed = check_controls()
+    mistakes, missed = check_controls()
     print("Power cuts:", flush=True)
     sections = [
         (
@@ -146,8 +147,10 @@ def main() -> int:
         name = "Faults and killings, and power cuts after them"
         sections.append((name, *timed(iter(troubled), options.workers, lambda _: False)))
     command = f"make crash IMAGES={options.images} SEED={seed} WORKERS={options.workers}"
+    if options.places is not None:
+        command += f" PLACES={options.places}"
     about = f"{machine()}; {datetime.date.today():%-d %B %Y}; seed {seed}."
-    text = report.page(_HEADING, command, about, sections)
+    text = report.page(_HEADING, command, about, mistakes, sections)
     print("\n" + text)
     options.page.write_text(text)
     wrong = any(tally.wrong for _, tally, _ in sections)

@@ -65,16 +65,18 @@ def summary(tally: Tally, seconds: float) -> str:
     )
 
 
-def page(heading: str, command: str, machine: str, sections: list[tuple[str, Tally, float]]) -> str:
+def page(
+    heading: str,
+    command: str,
+    machine: str,
+    mistakes: list[str],
+    sections: list[tuple[str, Tally, float]],
+) -> str:
     """The page for ``docs/evidence``."""
-    lines = [
-        "# What a power cut leaves",
-        "",
-        heading,
-        "",
-        f"Repeat with `{command}`. {machine}",
-        "",
-    ]
+    lines = ["# What a power cut leaves", "", heading, ""]
+    lines += [f"Repeat with `{command}`. {machine}", ""]
+    lines += ["## What is wrong on purpose", "", "Each is left as soon as it is found out.", ""]
+    lines += [*mistakes, ""]
     parts: list[tuple[str, Callable[[Tally], list[str]]]] = [
         ("by workload", images),
         ("by shape", shapes),

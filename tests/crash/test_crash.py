@@ -8,9 +8,10 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from tests.crash import controls, trouble
+from tests.crash import controls, kept, trouble
 from tests.crash.callers import Play
 from tests.crash.controls import CONTROLS, Control
 from tests.crash.judge import Judge, Tally
@@ -88,6 +89,17 @@ def test_what_is_wrong_is_found_out(player: Player, judge: Judge, control: Contr
     tally = controls.judge(player, judge, control, 2)
     kinds = {kind for _, _, kind in tally.wrong}
     assert control.kinds & kinds, tally.wrong
+
+
+def test_a_violation_is_kept_to_be_looked_at_again(player: Player, tmp_path: Path) -> None:
+    recording = player.record(next(c.play for c in CONTROLS if c.name == "synchronous OFF"))
+    with Opener() as opener:
+        judge = Judge(opener, tmp_path)
+        tally = judge.judge(recording, 0, is_enough=lambda tally: bool(tally.wrong))
+        judge.keep(recording, tally)
+    shown = kept.show(next(tmp_path.iterdir()))
+    assert shown[-1] == f"wrong: {tally.violations[0].what}"
+    assert any("ledger.db-wal" in line for line in shown)
 
 
 def test_all_that_changes_files_is_recorded() -> None:
