@@ -381,7 +381,9 @@ connection.close()
         profile,
     )
     error, name, _ = printed.split("|")
-    assert error == "OperationalError"
+    # A write that fails in the middle of COMMIT, but for want of room, leaves open what is there.
+    is_open = profile != "stock" and name == "SQLITE_IOERR_WRITE"
+    assert error == ("CommitOutcomeUnknown" if is_open else "OperationalError")
     assert name in {"SQLITE_IOERR_WRITE", "SQLITE_FULL"}
     check = sqlite3.connect(database)
     assert check.execute("SELECT count(*) FROM t").fetchone() == (2000,)
