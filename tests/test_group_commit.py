@@ -404,7 +404,7 @@ def test_closing_sends_those_away_that_wait(tmp_path: Path) -> None:
 
 
 def test_durable_commit_is_checked(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'group' or 'each', not 'all'"):
+    with pytest.raises(ValueError, match="'group', 'each' or 'shared', not 'all'"):
         Database(tmp_path / "a.db", durable_commit="all")  # type: ignore[arg-type]
 
 

@@ -519,6 +519,7 @@ def connect(
     statement_timeout: float | None = None,
     extensions: Iterable[_PathOrName] | None = None,
     allow_no_locking: bool = False,
+    durable_commit: Literal["each", "shared"] = "each",
 ) -> Connection: ...
 
 @disjoint_base
@@ -558,8 +559,10 @@ class Connection:
         statement_timeout: float | None = None,
         extensions: Iterable[_PathOrName] | None = None,
         allow_no_locking: bool = False,
+        durable_commit: Literal["each", "shared"] = "each",
     ) -> None: ...
     def queue_statistics(self) -> _QueueStatistics | None: ...
+    def shared_commit_statistics(self) -> _SharedCommitStatistics | None: ...
     def checkpoint(
         self,
         mode: Literal["passive", "full", "restart", "truncate"] = "passive",
@@ -862,6 +865,16 @@ class _QueueStatistics(TypedDict):
     no_gate: str | None
 
 @type_check_only
+class _SharedCommitStatistics(TypedDict):
+    no_sharing: str | None
+    commits: int
+    syncs_led: int
+    syncs_beside: int
+    answered_by_others: int
+    commits_of_all: int
+    poisoned: str | None
+
+@type_check_only
 class _LockHolder(TypedDict):
     process_id: int
     thread_id: int
@@ -874,6 +887,7 @@ class LockedError(OperationalError):
 class CommitOutcomeUnknown(OperationalError): ...
 class PoolTimeout(OperationalError): ...
 class StaleSnapshotError(OperationalError): ...
+class SyncFailedError(OperationalError): ...
 class StatementTimeout(OperationalError): ...
 class ProgrammingError(DatabaseError): ...
 class IntegrityError(DatabaseError): ...

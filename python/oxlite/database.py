@@ -81,6 +81,12 @@ class DatabaseStatistics(NamedTuple):
         checkpoints_incomplete: Checkpoints that somebody was in the way of.
         checkpoint_errors: Checkpoints that failed.
         checkpoint_error: The text of the latest failure.
+        shared_commits: With ``durable_commit="shared"``, the commits of this process; else 0.
+        shared_syncs: The syncs that it has made for all processes.
+        shared_answers: The commits that another one's sync has made durable.
+        no_sharing: Why each commit is synced by itself; ``None`` if syncs are shared, or need not
+            be.
+        sync_failed: Why nothing is committed any more; ``None`` if all is well.
     """
 
     readers_idle: int
@@ -99,9 +105,14 @@ class DatabaseStatistics(NamedTuple):
     checkpoints_incomplete: int
     checkpoint_errors: int
     checkpoint_error: str | None
+    shared_commits: int
+    shared_syncs: int
+    shared_answers: int
+    no_sharing: str | None
+    sync_failed: str | None
 
 
-_BATCH_LIMITS = {"group": 256, "each": 1}
+_BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
 
 
 class _Readers:
@@ -197,7 +208,7 @@ class Database:
         setup: Callable[[Connection], object] | None = None,
         pragmas: Mapping[str, bool | int | str] | None = None,
         journal: Literal["profile", "keep"] = "profile",
-        durable_commit: Literal["group", "each"] = "group",
+        durable_commit: Literal["group", "each", "shared"] = "group",
         detect_types: int = 0,
         cached_statements: int = 128,
         statement_timeout: float | None = None,
@@ -216,7 +227,9 @@ class Database:
             pragmas: As for ``oxlite.connect``, like the rest.
             journal: See there.
             durable_commit: ``"group"``: what threads ``execute`` at the same time is committed
-                together. ``"each"``: every call by itself.
+                together. ``"each"``: every call by itself. ``"shared"``: as ``"group"``, and the
+                commits of all processes that say so are durable and share their syncs: see
+                ``oxlite.connect``.
             detect_types: See there.
             cached_statements: See there.
             statement_timeout: See there.
@@ -233,7 +246,8 @@ class Database:
                 " (oxlite.connect(':memory:'))"
             )
         if durable_commit not in _BATCH_LIMITS:
-            known = " or ".join(map(repr, _BATCH_LIMITS))
+            *most, last = map(repr, _BATCH_LIMITS)
+            known = f"{', '.join(most)} or {last}"
             raise ValueError(f"durable_commit must be {known}, not {durable_commit!r}")
         if readers < 1:
             raise ValueError(f"readers must be at least 1, not {readers}")
@@ -253,6 +267,7 @@ class Database:
             "cached_statements": cached_statements,
             "statement_timeout": statement_timeout,
             "extensions": extensions,
+            "durable_commit": "shared" if durable_commit == "shared" else "each",
             "isolation_level": None,
             "check_same_thread": False,
         }
@@ -454,6 +469,8 @@ class Database:
             oxlite.LockedError: The writer, or the lock, could not be had in time.
             oxlite.CommitOutcomeUnknown: COMMIT has failed so that nobody can tell whether it will
                 be there after a crash. The writer is opened anew.
+            oxlite.SyncFailedError: With ``durable_commit="shared"``: a sync has failed, here or
+                elsewhere. Nothing has been done, and nothing will be.
             oxlite.sqlite3.Error: What the statement raises. It has changed nothing then, unless
                 it says OR FAIL (https://sqlite.org/lang_conflict.html).
         """
@@ -530,6 +547,7 @@ class Database:
         connection = self._writer.connection
         queue = None if connection is None else connection.queue_statistics()
         log = None if connection is None else connection.wal_statistics()
+        shared = None if connection is None else connection.shared_commit_statistics()
         return DatabaseStatistics(
             readers_idle=idle,
             readers_lent=lent,
@@ -547,6 +565,11 @@ class Database:
             checkpoints_incomplete=log["checkpoints_incomplete"] if log else 0,
             checkpoint_errors=log["checkpoint_errors"] if log else 0,
             checkpoint_error=log["last_error"] if log else None,
+            shared_commits=shared["commits"] if shared else 0,
+            shared_syncs=shared["syncs_led"] + shared["syncs_beside"] if shared else 0,
+            shared_answers=shared["answered_by_others"] if shared else 0,
+            no_sharing=shared["no_sharing"] if shared else None,
+            sync_failed=shared["poisoned"] if shared else None,
         )
 
     def close(self, timeout: float = 5.0) -> None:

@@ -29,6 +29,7 @@ def connect(
     statement_timeout: float | None = None,
     extensions: Iterable[str | PathLike[str]] | None = None,
     allow_no_locking: bool = False,
+    durable_commit: Literal["each", "shared"] = "each",
 ) -> Connection:
     """Open a database with a production profile: its pragmas are applied and read back.
 
@@ -73,6 +74,11 @@ def connect(
             can be loaded any more, unless ``enable_load_extension`` says so.
         allow_no_locking: Accept URI parameters that switch file locking off (``nolock``,
             ``immutable``).
+        durable_commit: ``"shared"``: every commit is durable when it is answered, and the commits
+            of all processes that say so share their syncs of the disk. Read
+            ``docs/shared-commit.md`` first: it has requirements, and a failed sync stops
+            everything. For the profiles web and durable; it sets ``synchronous`` by itself.
+            ``"each"``: every connection as its ``synchronous`` says.
 
     Returns:
         The open connection.
@@ -82,6 +88,7 @@ def connect(
             touched.
         TypeError: A value of the wrong type. No file has been touched.
         oxlite.LockedError: The file stayed locked.
+        oxlite.SyncFailedError: With ``durable_commit="shared"``: a sync has failed on opening.
         oxlite.sqlite3.OperationalError: The file cannot be opened (the message says why), a pragma
             did not take effect, or an extension could not be loaded (the message names it).
         oxlite.sqlite3.DatabaseError: The file is not a database.
@@ -104,4 +111,5 @@ def connect(
         statement_timeout=statement_timeout,
         extensions=extensions,
         allow_no_locking=allow_no_locking,
+        durable_commit=durable_commit,
     )

@@ -16,9 +16,10 @@ use crate::busy::BusyPolicy;
 use crate::cannot_open;
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
-use crate::options::OpenOptions;
-use crate::profile::{JournalConversion, Profile, Setting, apply};
+use crate::options::{DurableCommit, OpenOptions};
+use crate::profile::{JournalConversion, Profile, Setting, apply, set_again};
 use crate::queue::{QueueStatistics, Writer};
+use crate::shared_commit::{self, SharedCommit, SharedCommitStatistics};
 use crate::sql::{self, StatementKind};
 use crate::statement_cache::{CachedStatement, StatementCache};
 use crate::wal::{self, Log, WalStatistics};
@@ -37,6 +38,8 @@ pub struct Connection {
     writer: Option<Arc<Writer>>,
     /// The log of its main database, if that is in a file and the profile keeps it.
     log: Option<Arc<Log>>,
+    /// Those with whom its commits share their syncs, until it is closed.
+    shared: Mutex<Option<Arc<SharedCommit>>>,
     /// Whether it may share its page cache, and so wait for other connections of this process.
     may_share_cache: AtomicBool,
     uri: bool,
@@ -57,14 +60,14 @@ impl Connection {
         let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
-        let (applied, writer, log) = {
+        let (applied, writer, log, shared) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
             let writer = options.busy.install(&locked, options.timeout, &deadline)?;
             if options.profile.is_strict {
                 locked.watch_commits();
             }
-            let applied = apply(&locked, options).map_err(|error| match error {
+            let mut applied = apply(&locked, options).map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
             })?;
@@ -72,7 +75,8 @@ impl Connection {
                 .profile
                 .is_strict
                 .then(|| log_of(&raw, &locked, &applied.settings));
-            (applied, writer, log.flatten())
+            let shared = share_commits(&locked, options, &mut applied.settings)?;
+            (applied, writer, log.flatten(), shared)
         };
         Ok(Self {
             raw,
@@ -83,6 +87,7 @@ impl Connection {
             deadline,
             writer,
             log,
+            shared: Mutex::new(shared),
             may_share_cache: AtomicBool::new(options.may_share_cache()),
             uri: options.uri,
             settings: applied.settings,
@@ -183,6 +188,12 @@ impl Connection {
     /// what they broke off, among them the wait for a lock.
     pub fn explain(&self, locked: &Locked<'_>, error: oxlite_sqlite::Error) -> Error {
         let code = error.primary_code();
+        if error.code() == codes::SQLITE_IOERR_FSYNC
+            && !error.is_of_commit()
+            && self.shared.lock().is_some()
+        {
+            return Error::SyncFailed(error);
+        }
         if error.is_of_commit() && self.profile.is_strict && leaves_commit_open(code) {
             return Error::CommitOutcomeUnknown(error);
         }
@@ -237,6 +248,9 @@ impl Connection {
         mode: CheckpointMode,
         patience: Duration,
     ) -> Result<Checkpoint> {
+        locked
+            .check_commit_guard()
+            .map_err(|error| self.explain(locked, error))?;
         let turn = match mode {
             CheckpointMode::Passive => None,
             _ => Some(locked.take_turn()?),
@@ -249,7 +263,33 @@ impl Connection {
         if let Some(log) = self.log.as_ref().filter(|_| schema == c"main") {
             log.count(&outcome);
         }
-        Ok(outcome?)
+        outcome.map_err(|error| self.explain(locked, error))
+    }
+
+    /// What the commits of the main database have come to in this process, if they share their syncs with
+    /// those of others, or are to.
+    pub fn shared_commit_statistics(&self) -> Option<SharedCommitStatistics> {
+        if self.is_inherited() {
+            return None; // as for the log
+        }
+        let shared = self.shared.lock().clone();
+        shared.map(|shared| shared.statistics())
+    }
+
+    /// Runs `work`, whose commits nobody is told of before [`settle`](Self::settle) has returned for the
+    /// ticket.
+    pub(crate) fn deferring_answers<T>(
+        &self,
+        locked: &Locked<'_>,
+        work: impl FnOnce() -> T,
+    ) -> (T, Option<Ticket>) {
+        let (result, number) = locked.deferring_answers(work);
+        let shared = self.shared.lock().clone();
+        let ticket = number.zip(shared);
+        (
+            result,
+            ticket.map(|(number, shared)| Ticket { number, shared }),
+        )
     }
 
     /// What has become of the main database's log in this process; `None` if it has none that is kept.
@@ -366,7 +406,19 @@ impl Connection {
     pub fn close(&self, locked: Locked<'_>) -> Result<()> {
         let kept = self.statements.lock().clear();
         drop(kept);
-        Ok(locked.close()?)
+        self.leave_log_alone(&locked);
+        locked.close()?;
+        let shared = self.shared.lock().take();
+        drop(shared);
+        Ok(())
+    }
+
+    /// After a sync that has failed: closing makes no checkpoint, which would not notice what is missing.
+    fn leave_log_alone(&self, locked: &Locked<'_>) {
+        let shared = self.shared.lock().clone();
+        if shared.is_some_and(|shared| shared.is_poisoned()) {
+            let _ = locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(true));
+        }
     }
 }
 
@@ -376,8 +428,59 @@ impl Drop for Connection {
             // Another thread of the parent may have been changing it when this child was forked.
             let statements = self.statements.get_mut();
             std::mem::forget(std::mem::replace(statements, StatementCache::new(0)));
+        } else if let Some(Ok(locked)) = self.raw.try_lock() {
+            self.leave_log_alone(&locked);
         }
     }
+}
+
+/// The place of commits among those of all processes, before they may be acknowledged.
+pub struct Ticket {
+    number: u64,
+    shared: Arc<SharedCommit>,
+}
+
+impl Ticket {
+    /// Waits until they are durable. Needs no connection.
+    pub fn settle(&self) -> Result<()> {
+        match self.shared.member() {
+            Some(member) => {
+                shared_commit::settle(member, self.number).map_err(Error::CommitOutcomeUnknown)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Has the commits share their syncs with those of other processes, if that is asked for and the database
+/// can be written; where it cannot be had, each is synced by itself.
+fn share_commits(
+    locked: &Locked<'_>,
+    options: &OpenOptions,
+    settings: &mut [Setting],
+) -> Result<Option<Arc<SharedCommit>>> {
+    if options.durable_commit == DurableCommit::Each {
+        return Ok(None);
+    }
+    let in_wal_mode = |setting: &Setting| {
+        setting.name == "journal_mode" && setting.effective.eq_ignore_ascii_case("wal")
+    };
+    let path = locked.path().filter(|_| settings.iter().any(in_wal_mode));
+    let Some(path) = path else {
+        return Err(Error::Sqlite(oxlite_sqlite::Error::new(
+            codes::SQLITE_ERROR,
+            "durable_commit=\"shared\" needs a database in a file, in WAL mode",
+        )));
+    };
+    if locked.is_read_only() {
+        return Ok(None);
+    }
+    let shared = SharedCommit::of(&path, options.timeout)?;
+    if let Some(member) = shared.as_ref().and_then(|shared| shared.member()) {
+        set_again(locked, options, settings, ("synchronous", "NORMAL"))?;
+        shared_commit::guard(locked, Arc::clone(member));
+    }
+    Ok(shared)
 }
 
 /// Whether an error of COMMIT leaves open what a crash would leave. A commit that was refused, or for

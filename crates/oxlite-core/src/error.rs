@@ -34,6 +34,9 @@ pub enum Error {
     StaleSnapshot(oxlite_sqlite::Error),
     /// COMMIT has failed in a way that leaves open whether the transaction will be there after a crash.
     CommitOutcomeUnknown(oxlite_sqlite::Error),
+    /// A sync of the database has failed, here or in another process with which it shares its syncs, so
+    /// that nothing is committed any more.
+    SyncFailed(oxlite_sqlite::Error),
     /// A pragma was accepted by SQLite and yet is not in force.
     PragmaIneffective {
         /// The pragma's name.
@@ -54,6 +57,7 @@ impl fmt::Display for Error {
             | Self::StatementTimeout(error)
             | Self::StaleSnapshot(error)
             | Self::CommitOutcomeUnknown(error)
+            | Self::SyncFailed(error)
             | Self::Locked { error, .. } => error.fmt(formatter),
             Self::Value(text) | Self::Type(text) | Self::Programming(text) | Self::Data(text) => {
                 formatter.write_str(text)

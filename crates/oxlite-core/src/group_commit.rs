@@ -12,6 +12,6 @@ mod batch;
 mod line;
 mod request;
 
-pub use batch::{Outcome, run as run_batch};
-pub use line::{Batch, Line, LineError, LineStatistics, Submitted};
+pub use batch::{Outcome, run as run_batch, run_unsettled as run_batch_unsettled};
+pub use line::{Batch, Line, LineError, LineStatistics, Submitted, Unanswered};
 pub use request::{Answer, Parameters, Request};

@@ -40,6 +40,7 @@ mod pool;
 mod pragma;
 mod profile;
 mod queue;
+mod shared_commit;
 mod sql;
 mod statement_cache;
 mod sync;
@@ -53,18 +54,19 @@ pub use oxlite_sqlite::{
 };
 
 pub use busy::{BusyHandler, BusyPolicy};
-pub use connection::Connection;
+pub use connection::{Connection, Ticket};
 pub use deadline::{Deadline, Stretch};
 pub use error::{Error, Result};
 pub use group_commit::{
     Answer, Batch, Line, LineError, LineStatistics, Outcome, Parameters, Request, Submitted,
-    run_batch,
+    Unanswered, run_batch, run_batch_unsettled,
 };
-pub use options::{JournalChoice, OpenOptions, timeout_from_seconds};
+pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
 pub use pool::{Pool, PoolError, PoolStatistics};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};
 pub use queue::{Holder, QueueStatistics};
+pub use shared_commit::SharedCommitStatistics;
 pub use sql::StatementKind;
 pub use statement_cache::CachedStatement;
 pub use transaction::{IsolationLevel, TransactionControl};

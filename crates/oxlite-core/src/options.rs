@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::busy::BusyPolicy;
 use crate::error::{Error, Result};
 use crate::pragma::PragmaValue;
-use crate::profile::{PlannedSetting, Profile, plan};
+use crate::profile::{PlannedSetting, Profile, plan, replace};
 use crate::uri::refuse_disabled_locking;
 
 /// What to do about the journal mode of an existing file.
@@ -18,6 +18,15 @@ pub enum JournalChoice {
     Keep,
 }
 
+/// How a commit becomes durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DurableCommit {
+    /// Each by itself, as `synchronous` says.
+    Each,
+    /// Those of all processes that have chosen this share their syncs: see `shared_commit.rs`.
+    Shared,
+}
+
 /// How to open a database. Built by [`new`](Self::new) and the `with_` methods, each of which
 /// refuses what cannot work.
 #[derive(Clone, Debug)]
@@ -27,6 +36,7 @@ pub struct OpenOptions {
     pub(crate) profile: &'static Profile,
     pub(crate) settings: Vec<PlannedSetting>,
     pub(crate) journal: JournalChoice,
+    pub(crate) durable_commit: DurableCommit,
     pub(crate) busy: BusyPolicy,
     pub(crate) timeout: Duration,
     pub(crate) cached_statements: usize,
@@ -45,6 +55,7 @@ impl OpenOptions {
             profile,
             settings: plan(profile, &[])?,
             journal: JournalChoice::Profile,
+            durable_commit: DurableCommit::Each,
             busy: profile.busy.clone(),
             timeout: Duration::from_secs(5),
             cached_statements: 128,
@@ -83,6 +94,52 @@ impl OpenOptions {
                 ));
             }
         };
+        Ok(self)
+    }
+
+    /// How a commit becomes durable: `each` or `shared`, which sets `synchronous` by itself and needs the
+    /// mode WAL. Comes after the pragmas.
+    pub fn with_durable_commit(mut self, choice: &str) -> Result<Self> {
+        self.durable_commit = match choice {
+            "each" => return Ok(self),
+            "shared" => DurableCommit::Shared,
+            _ => {
+                return Err(crate::nearest::unknown(
+                    "durable commit",
+                    choice,
+                    ["each", "shared"],
+                ));
+            }
+        };
+        let refused = |why: &str| {
+            Err(Error::Value(format!(
+                "durable_commit=\"shared\" {why}, so that a commit is durable when it is answered"
+            )))
+        };
+        if !["web", "durable"].contains(&self.profile.name) {
+            return refused("needs the profile 'web' or 'durable'");
+        }
+        if matches!(self.name.as_bytes(), b"" | b":memory:") {
+            return refused("needs a database in a file");
+        }
+        if self
+            .settings
+            .iter()
+            .any(|setting| setting.is_asked("synchronous"))
+        {
+            return refused("sets the pragma 'synchronous' by itself");
+        }
+        for (name, value) in [("journal_mode", "wal"), ("locking_mode", "normal")] {
+            if self
+                .settings
+                .iter()
+                .any(|setting| !setting.is_or_not_set(name, value))
+            {
+                return refused(&format!("needs {name} = {value}"));
+            }
+        }
+        // Until it is in a group, and where it cannot be: never less.
+        replace(&mut self.settings, "synchronous", "FULL")?;
         Ok(self)
     }
 

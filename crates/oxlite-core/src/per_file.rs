@@ -27,8 +27,7 @@ impl<T> PerFile<T> {
     /// That of the file at `path`, which exists; made if there is none yet.
     pub(crate) fn of(&self, path: &Path, make: impl FnOnce() -> T) -> std::io::Result<Arc<T>> {
         let identity = FileIdentity::of(path)?;
-        let generation = oxlite_sqlite::fork_generation() as usize;
-        let Some(known) = self.0.get(generation) else {
+        let Some(known) = self.known() else {
             return Err(std::io::ErrorKind::Unsupported.into());
         };
         let known = known.get_or_init(Mutex::default);
@@ -40,6 +39,18 @@ impl<T> PerFile<T> {
         let item = Arc::new(make());
         known.insert(identity, Arc::downgrade(&item));
         Ok(item)
+    }
+
+    /// That of the file at `path`, if somebody has it.
+    pub(crate) fn find(&self, path: &Path) -> Option<Arc<T>> {
+        let identity = FileIdentity::of(path).ok()?;
+        let known = self.known()?.get()?.lock();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        known.get(&identity).and_then(Weak::upgrade)
+    }
+
+    fn known(&self) -> Option<&Known<T>> {
+        self.0.get(oxlite_sqlite::fork_generation() as usize)
     }
 }
 

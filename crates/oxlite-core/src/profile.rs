@@ -102,6 +102,45 @@ pub(crate) struct PlannedSetting {
     is_explicit: bool,
 }
 
+impl PlannedSetting {
+    /// Whether the caller has named that pragma.
+    pub(crate) fn is_asked(&self, name: &str) -> bool {
+        self.pragma.name == name && self.is_explicit
+    }
+
+    /// Whether it leaves that pragma alone, or sets it so.
+    pub(crate) fn is_or_not_set(&self, name: &str, value: &str) -> bool {
+        self.pragma.name != name || self.value.expected == value
+    }
+}
+
+/// Sets a pragma of the profile to another value.
+pub(crate) fn replace(plan: &mut [PlannedSetting], name: &str, value: &str) -> Result<()> {
+    for setting in plan {
+        if setting.pragma.name == name {
+            *setting = planned(name, &PragmaValue::from(value), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets a pragma that has been set already, and reads it back.
+pub(crate) fn set_again(
+    locked: &Locked<'_>,
+    options: &OpenOptions,
+    settings: &mut [Setting],
+    (name, value): (&str, &str),
+) -> Result<()> {
+    let planned = planned(name, &PragmaValue::from(value), false)?;
+    let setting = apply_one(locked, &planned, options, &mut None)?;
+    for known in settings {
+        if known.name == name {
+            *known = setting.clone();
+        }
+    }
+    Ok(())
+}
+
 impl std::fmt::Debug for Pragma {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.name)

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use crate::deadline::Deadline;
 use crate::error::Result;
 
+pub(crate) use gate::is_on_network;
 pub use holder::Holder;
 pub(crate) use lane::Lane;
 use lane::Pass;

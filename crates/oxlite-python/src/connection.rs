@@ -357,7 +357,7 @@ impl Drop for Connection {
     check_same_thread = Truth(true), factory = None, cached_statements = 128, uri = Truth(false), *,
     autocommit = Autocommit::LEGACY, profile = "stock", pragmas = None, journal = "profile",
     busy = None, busy_handler = None, statement_timeout = None, extensions = None,
-    allow_no_locking = false,
+    allow_no_locking = false, durable_commit = "each",
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -382,6 +382,7 @@ fn initialize(
     statement_timeout: Option<f64>,
     extensions: Option<&Bound<'_, PyAny>>,
     allow_no_locking: bool,
+    durable_commit: &str,
 ) -> PyResult<()> {
     let py = object.py();
     let _ = factory; // `connect` has already chosen this class by it.
@@ -404,6 +405,7 @@ fn initialize(
         profile,
         pragmas,
         journal,
+        durable_commit,
         busy,
         busy_handler: busy_handler.clone().map(callback::busy_handler),
         allow_no_locking,

@@ -9,10 +9,11 @@
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
 //!         │   ├── CommitOutcomeUnknown  SQLITE_IOERR and the like while committing; in `oxlite`, as
-//!         │   │                         are the next four
+//!         │   │                         are the next five
 //!         │   ├── LockedError         SQLITE_BUSY
 //!         │   ├── PoolTimeout         no connection of a `Database` came back in time
 //!         │   ├── StaleSnapshotError  SQLITE_BUSY_SNAPSHOT
+//!         │   ├── SyncFailedError     SQLITE_IOERR_FSYNC where syncs are shared
 //!         │   └── StatementTimeout    SQLITE_INTERRUPT by statement_timeout
 //!         ├── ProgrammingError    misuse that never reaches SQLite
 //!         ├── IntegrityError      SQLITE_CONSTRAINT, SQLITE_MISMATCH
@@ -96,6 +97,14 @@ create_exception!(
     OperationalError,
     "A transaction that has read would write, but others have written since. Nothing has been changed: \
      roll back and run it again, or begin with BEGIN IMMEDIATE."
+);
+create_exception!(
+    oxlite,
+    SyncFailedError,
+    OperationalError,
+    "A sync of the database has failed, in this process or in another one with which it shares its syncs \
+     (`durable_commit=\"shared\"`): what was written before may be lost, so nothing is committed any more, \
+     by nobody. Stop all processes that use the database; the first one to open it again checks it."
 );
 create_exception!(
     oxlite,
@@ -235,6 +244,11 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
                  before you repeat it",
                 error.message()
             )),
+            &error,
+        ),
+        oxlite_core::Error::SyncFailed(error) => with_code(
+            py,
+            SyncFailedError::new_err(error.message().to_owned()),
             &error,
         ),
         oxlite_core::Error::Value(message) => PyValueError::new_err(message),

@@ -69,7 +69,7 @@ mod native {
     use crate::error::{
         CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
         InternalError, LockedError, NotSupportedError, OperationalError, PoolTimeout,
-        ProgrammingError, StaleSnapshotError, StatementTimeout, Warning,
+        ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError, Warning,
     };
     #[pymodule_export]
     use crate::options::enable_shared_cache;

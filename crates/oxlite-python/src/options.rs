@@ -18,6 +18,7 @@ pub(crate) struct Extras<'a, 'py> {
     pub(crate) profile: &'a str,
     pub(crate) pragmas: Option<&'a Bound<'py, PyDict>>,
     pub(crate) journal: &'a str,
+    pub(crate) durable_commit: &'a str,
     pub(crate) busy: Option<&'a str>,
     pub(crate) busy_handler: Option<BusyHandler>,
     pub(crate) allow_no_locking: bool,
@@ -118,6 +119,7 @@ pub(crate) fn build(
             .with_uri(uri, extras.allow_no_locking)?
             .with_pragmas(&pragmas)?
             .with_journal(extras.journal)?
+            .with_durable_commit(extras.durable_commit)?
             .with_timeout(timeout_seconds)?
             .with_cached_statements(usize::try_from(cached_statements).unwrap_or(0))
             .with_shared_cache(SHARES_CACHE.load(Ordering::Relaxed))

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Batch, Line, LineError, Outcome, Parameters, Request, Submitted, Value, run_batch,
-    timeout_from_seconds,
+    Answer, Batch, Line, LineError, Outcome, Parameters, Request, Submitted, Value,
+    run_batch_unsettled, timeout_from_seconds,
 };
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
@@ -86,46 +86,49 @@ impl Writer {
     }
 
     /// Runs a batch that this thread leads.
-    fn lead(&self, py: Python<'_>, mut batch: Batch<Waiting, Answered>) -> PyResult<Answer> {
+    fn lead(&self, py: Python<'_>, batch: Batch<Waiting, Answered>) -> PyResult<Answer> {
         let connection = self.opened(py)?;
         let settings = connection.get().execution_settings(py);
         let core = connection.get().core()?;
         let locked = lock(py, core)?;
-        let (own, needs_new) = {
-            let batch = &mut batch;
+        let (mut answers, ticket) = {
+            let requests = &batch;
             detached(py, &locked, move |locked| {
-                let waited = batch.requests().map(|waiting| waiting.since.elapsed());
+                let waited = requests.requests().map(|waiting| waiting.since.elapsed());
                 let remaining = self
                     .timeout
                     .saturating_sub(waited.max().unwrap_or_default());
-                let requests = batch.requests().map(|waiting| &waiting.request);
-                match run_batch(
-                    core,
-                    locked,
-                    requests,
-                    remaining,
-                    settings.statement_timeout,
-                ) {
-                    Outcome::NotBegun(error) => (Err(error), false),
-                    Outcome::Done(answers) => {
-                        let is_unknown = |answer: &Answered| {
-                            matches!(answer, Err(oxlite_core::Error::CommitOutcomeUnknown(_)))
-                        };
-                        let needs_new = answers.iter().any(is_unknown);
-                        let mut answers = answers.into_iter();
-                        let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
-                        batch.answer_others(answers);
-                        (own, needs_new)
-                    }
+                let requests = requests.requests().map(|waiting| &waiting.request);
+                let timeout = settings.statement_timeout;
+                let (outcome, ticket) =
+                    run_batch_unsettled(core, locked, requests, remaining, timeout);
+                match outcome {
+                    // The others try for themselves.
+                    Outcome::NotBegun(error) => (vec![Err(error)], ticket),
+                    Outcome::Done(answers) => (answers, ticket),
                 }
             })
         };
         drop(locked);
-        if needs_new {
+        let is_unknown =
+            |answer: &Answered| matches!(answer, Err(oxlite_core::Error::CommitOutcomeUnknown(_)));
+        if answers.iter().any(is_unknown) {
             self.discard(py);
         }
-        // The writer goes on to the next.
-        drop(batch);
+        // The writer goes on to the next, also while others sync what has been committed.
+        let others = batch.give_on(answers.len().saturating_sub(1));
+        let settled = match ticket {
+            Some(ticket) => without(py, || ticket.settle()),
+            None => Ok(()),
+        };
+        if let Err(error) = settled {
+            for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
+                *answer = Err(error.clone());
+            }
+        }
+        let mut answers = answers.into_iter();
+        let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
+        others.answer(answers);
         let answer = own.map_err(|error| from_core(py, error))?;
         raise_kept()?;
         Ok(answer)

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use libsqlite3_sys as ffi;
 
+use crate::commit_guard::refuse_backup;
 use crate::connection::{BackupTarget, Handle, Locked};
 use crate::error::{Error, Result};
 
@@ -50,6 +51,9 @@ impl Backup {
             ));
         }
         target.require_outermost("copying over it")?;
+        if target.has_commit_guard() {
+            return Err(refuse_backup());
+        }
         if target.has_backups() {
             return Err(Error::new(
                 ffi::SQLITE_BUSY,

@@ -21,6 +21,7 @@ use std::time::Duration;
 use libsqlite3_sys as ffi;
 
 use crate::checkpoint::{Keeping, Wait};
+use crate::commit_guard::Guarding;
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
@@ -62,6 +63,7 @@ pub(crate) struct Callbacks {
     pub(crate) preupdate: Slot<PreupdateHook>,
     pub(crate) write_queue: write_queue::Place,
     pub(crate) keeping: Keeping,
+    pub(crate) guarding: Guarding,
     /// What the connection is used for, for those who watch it.
     pub(crate) usage: Arc<Usage>,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
@@ -119,6 +121,7 @@ impl Callbacks {
             self.wal.take(),
             self.preupdate.take(),
         ));
+        self.guarding.clear();
     }
 }
 
@@ -502,6 +505,7 @@ unsafe extern "C" fn call_commit(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
     callbacks.has_commit_begun.set(true);
+    callbacks.guarding.note_commit();
     // Without a hook of the user's the commit goes on; one that panics turns it into a rollback.
     let has_hook = callbacks.commit.borrow().is_some();
     c_int::from(has_hook && call(callbacks, &callbacks.commit, true, |commit| commit()))

@@ -228,6 +228,7 @@ impl Handle {
                             // finalised once.
                             unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
                             state.callbacks.after_writing(|| None);
+                            state.callbacks.settle_silently();
                         }
                     }
                     Orphan::Session(_) if state.depth.get() > own_guards => later.push(orphan),
@@ -273,6 +274,9 @@ impl Handle {
                     // SAFETY: open, and locked above.
                     return Err(unsafe { Error::of(state.database, code) });
                 }
+                state.callbacks.after_writing(|| None);
+                state.callbacks.draw_ticket(false);
+                state.callbacks.settle()?;
             }
             Availability::BackupTarget => {
                 self.orphans.lock().push(Orphan::Blob(blob));
@@ -978,6 +982,7 @@ impl Drop for Locked<'_> {
         if outer_guards == 0 && self.state.availability.get() != Availability::Closed {
             // Whatever has ended the transaction: a blob, a backup, a statement that was dropped.
             self.state.callbacks.after_writing(|| None);
+            self.state.callbacks.settle_silently();
         }
         // SAFETY: dropped here and nowhere else; the field is not used afterwards.
         unsafe { ManuallyDrop::drop(&mut self.state) };

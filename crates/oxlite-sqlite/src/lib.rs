@@ -30,6 +30,7 @@ mod callbacks;
 mod changeset;
 mod checkpoint;
 mod code;
+mod commit_guard;
 mod connection;
 mod constants;
 mod error;
@@ -37,9 +38,11 @@ mod file_locks;
 mod fork;
 mod function;
 mod lock_file;
+mod log_sync;
 mod preupdate;
 mod serialize;
 mod session;
+mod shared_page;
 mod sql;
 mod statement;
 mod usage;
@@ -62,6 +65,7 @@ pub use changeset::{
 };
 pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, WriteTurn};
 pub use code::{RESULT_CODES, code_name};
+pub use commit_guard::CommitGuard;
 pub use connection::{
     BackupTarget, Connection, Glance, InterruptHandle, LockError, Locked, OpenFlags,
     TransactionState,
@@ -75,11 +79,12 @@ pub use lock_file::{Byte, LockFile};
 pub use preupdate::{Preupdate, PreupdateHook};
 pub use serialize::Serialized;
 pub use session::Session;
+pub use shared_page::SharedPage;
 pub use sql::{first_keyword, without_leading_space};
 pub use statement::{Prepared, Row, Statement, Step};
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};
-pub use vfs::{about_to_wait, call_before_waiting};
+pub use vfs::{about_to_wait, call_after_failed_sync, call_before_waiting};
 pub use write_queue::WriteQueue;
 
 /// Whether `sql` ends in a complete statement (<https://sqlite.org/c3ref/complete.html>).
@@ -95,11 +100,11 @@ pub mod codes {
         SQLITE_CHANGESET_ABORT, SQLITE_CHANGESET_OMIT, SQLITE_CHANGESET_REPLACE, SQLITE_CONSTRAINT,
         SQLITE_CONSTRAINT_FOREIGNKEY, SQLITE_CONSTRAINT_TRIGGER, SQLITE_CONSTRAINT_UNIQUE,
         SQLITE_CORRUPT, SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_DQS_DML,
-        SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DELETE, SQLITE_DENY, SQLITE_DONE,
-        SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INSERT, SQLITE_INTERNAL,
-        SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH,
-        SQLITE_MISUSE, SQLITE_NOLFS, SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK,
-        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
-        SQLITE_UPDATE,
+        SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, SQLITE_DELETE,
+        SQLITE_DENY, SQLITE_DONE, SQLITE_EMPTY, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL,
+        SQLITE_INSERT, SQLITE_INTERNAL, SQLITE_INTERRUPT, SQLITE_IOERR, SQLITE_IOERR_FSYNC,
+        SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH, SQLITE_MISUSE, SQLITE_NOLFS,
+        SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK, SQLITE_PERM, SQLITE_PROTOCOL,
+        SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG, SQLITE_UPDATE,
     };
 }

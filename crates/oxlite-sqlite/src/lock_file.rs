@@ -149,6 +149,12 @@ mod linux {
             Ok(Some(Byte(found.max(first.0))))
         }
 
+        /// Whether it is the file with that status.
+        pub(crate) fn is_same(&self, status: &std::fs::Metadata) -> io::Result<bool> {
+            let ours = self.file.metadata()?;
+            Ok(ours.dev() == status.dev() && ours.ino() == status.ino())
+        }
+
         /// Whether `path` still leads to this file.
         pub fn is_at(&self, path: &Path) -> bool {
             match (self.file.metadata(), std::fs::symlink_metadata(path)) {

@@ -296,9 +296,16 @@ impl Statement {
         self.check_owner(locked)?;
         if !self.has_row {
             locked.callbacks().note_use();
+            if self.may_commit {
+                locked.callbacks().check_guard()?;
+            }
         }
         if !self.takes_write_lock {
-            return self.step_now(locked);
+            let outcome = self.step_now(locked)?;
+            if self.may_commit && outcome == Step::Done {
+                self.settle(locked)?;
+            }
+            return Ok(outcome);
         }
         let _entering = match self.has_row {
             true => None,
@@ -312,7 +319,19 @@ impl Statement {
                 (!sql.is_null()).then(|| CStr::from_ptr(sql))
             });
         }
+        if outcome == Ok(Step::Done) {
+            locked.callbacks().settle()?;
+        }
         outcome
+    }
+
+    /// After what may have committed: waits for its ticket, if it has drawn one, out of the queue.
+    #[inline]
+    fn settle(&self, locked: &Locked<'_>) -> Result<()> {
+        if locked.has_commit_guard() {
+            locked.leave_write_queue();
+        }
+        locked.callbacks().settle()
     }
 
     #[inline]
@@ -329,6 +348,7 @@ impl Statement {
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
                 locked.callbacks().take_commit_begun();
+                locked.callbacks().draw_ticket(self.may_commit);
                 if self.may_commit {
                     locked.tend_log();
                 }
@@ -338,7 +358,11 @@ impl Statement {
                 // The error is read first: the reset may run a rollback that replaces it.
                 // SAFETY: open and locked by the guard.
                 let error = unsafe { Error::of(locked.database(), code) };
-                let error = error.of_commit(locked.callbacks().take_commit_begun());
+                let has_commit_begun = locked.callbacks().take_commit_begun();
+                if has_commit_begun {
+                    locked.callbacks().guarding.forget_commit();
+                }
+                let error = error.of_commit(has_commit_begun);
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
                 Err(error)
@@ -355,8 +379,15 @@ impl Statement {
         let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
         let has_commit_begun = locked.callbacks().take_commit_begun();
         let outcome = outcome.map_err(|error| error.of_commit(has_commit_begun));
+        if outcome.is_ok() {
+            locked
+                .callbacks()
+                .draw_ticket(has_commit_begun || !self.read_only);
+        } else if has_commit_begun {
+            locked.callbacks().guarding.forget_commit();
+        }
         locked.callbacks().after_writing(|| None);
-        outcome
+        outcome.and_then(|()| locked.callbacks().settle())
     }
 
     /// The row that the latest step made ready, `None` if it made none.

@@ -14,9 +14,12 @@
 //!   and its method tables are never freed. In a forked child that opens a connection it is made once
 //!   more, since SQLite shares the caches of connections that have the same VFS.
 //! - A file's own structure stays SQLite's. Only its method table is exchanged, for a copy in which a
-//!   few methods differ and behind which the original is found again.
+//!   few methods differ and behind which the original is found again. Behind the structure stands the
+//!   name and kind under which the file was opened, so that a sync that fails can be told of by the
+//!   database it concerns.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
+use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -44,6 +47,16 @@ pub fn about_to_wait() {
     }
 }
 
+/// Called when a sync has failed, with the database whose file it was.
+static AFTER_FAILED_SYNC: OnceLock<fn(&Path)> = OnceLock::new();
+
+/// Has `hook` called, in the middle of a call into SQLite, whenever a sync of a database, of its log or of
+/// its journal fails in this process: also where SQLite keeps it to itself, as in its automatic checkpoints
+/// and in those of closing. The first hook stays.
+pub fn call_after_failed_sync(hook: fn(&Path)) {
+    let _ = AFTER_FAILED_SYNC.set(hook);
+}
+
 /// The platform's VFS, that of which ours is a copy.
 struct Original(*mut ffi::sqlite3_vfs);
 
@@ -61,6 +74,15 @@ struct Methods {
     original: *const ffi::sqlite3_io_methods,
     /// That of the process that opened the file.
     generation: u32,
+}
+
+/// What we know of an open file, behind SQLite's own structure.
+#[repr(C)]
+struct Tail {
+    /// As SQLite has given it, which keeps it as long as the file is open; or NULL.
+    name: ffi::sqlite3_filename,
+    /// As which kind it was opened.
+    flags: c_int,
 }
 
 // SAFETY: never changed once made; the original is a constant of SQLite's.
@@ -107,6 +129,7 @@ pub(crate) fn install() -> Result<()> {
         let ours = Box::leak(Box::new(ptr::read(original)));
         ours.pNext = ptr::null_mut();
         ours.zName = c"oxlite".as_ptr();
+        ours.szOsFile = tail_offset(&*original) as c_int + size_of::<Tail>() as c_int;
         ours.xOpen = Some(open);
         ours.xSleep = Some(sleep);
         ffi::sqlite3_vfs_register(ours, 1)
@@ -152,6 +175,86 @@ fn original() -> Option<(*mut ffi::sqlite3_vfs, &'static ffi::sqlite3_vfs)> {
     Some((original, unsafe { &*original }))
 }
 
+/// Where what we know of a file stands, behind the structure of the VFS that ours is a copy of.
+fn tail_offset(original: &ffi::sqlite3_vfs) -> usize {
+    (original.szOsFile.unsigned_abs() as usize).next_multiple_of(align_of::<Tail>())
+}
+
+/// # Safety
+///
+/// The file's structure was allocated for our VFS.
+unsafe fn tail_of(file: *mut ffi::sqlite3_file) -> *mut Tail {
+    let offset = original().map_or(0, |(_, original)| tail_offset(original));
+    // SAFETY: this function's contract; SQLite aligns it for whatever it is.
+    unsafe { file.cast::<u8>().add(offset).cast() }
+}
+
+/// The database that a file belongs to, by its kind.
+///
+/// # Safety
+///
+/// The file is open, and has one of our tables.
+unsafe fn database_of<'a>(file: *mut ffi::sqlite3_file) -> Option<&'a CStr> {
+    const KINDS: c_int =
+        ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL | ffi::SQLITE_OPEN_MAIN_JOURNAL;
+    // SAFETY: opened by our VFS. The names of these three kinds are SQLite's, in which that of the
+    // database can be found, and live as long as the file is open.
+    unsafe {
+        let tail = &*tail_of(file);
+        if tail.flags & KINDS == 0 || tail.name.is_null() {
+            return None;
+        }
+        let name = ffi::sqlite3_filename_database(tail.name);
+        (!name.is_null()).then(|| CStr::from_ptr(name))
+    }
+}
+
+/// Tells of a sync that has failed.
+///
+/// # Safety
+///
+/// As for [`database_of`].
+#[cold]
+unsafe fn sync_has_failed(file: *mut ffi::sqlite3_file) {
+    // SAFETY: this function's contract.
+    if let (Some(hook), Some(name)) = (AFTER_FAILED_SYNC.get(), unsafe { database_of(file) }) {
+        #[cfg(unix)]
+        let path = {
+            let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name.to_bytes());
+            Path::new(bytes)
+        };
+        #[cfg(not(unix))]
+        let path = Path::new(name.to_str().unwrap_or_default());
+        // No panic unwinds into C.
+        let _ = std::panic::catch_unwind(|| hook(path));
+    }
+}
+
+/// The method of `xSync`.
+pub(crate) type SyncMethod = unsafe extern "C" fn(*mut ffi::sqlite3_file, c_int) -> c_int;
+
+/// How a file is synced that is a write-ahead log, opened by our VFS in this process; nothing for any
+/// other.
+///
+/// # Safety
+///
+/// NULL, or a file of a connection that is open and locked.
+pub(crate) unsafe fn sync_of_log(file: *mut ffi::sqlite3_file) -> Option<SyncMethod> {
+    // SAFETY: this function's contract; a file that is not open has no methods.
+    unsafe {
+        if file.is_null() || (*file).pMethods.is_null() {
+            return None;
+        }
+        let methods = (*file).pMethods;
+        let is_ours = METHODS
+            .lock()
+            .iter()
+            .any(|known| ptr::eq(ptr::from_ref(*known).cast(), methods));
+        let is_log = is_ours && (*tail_of(file)).flags & ffi::SQLITE_OPEN_WAL != 0;
+        if is_log { (*methods).xSync } else { None }
+    }
+}
+
 unsafe extern "C" fn open(
     _vfs: *mut ffi::sqlite3_vfs,
     name: ffi::sqlite3_filename,
@@ -168,6 +271,8 @@ unsafe extern "C" fn open(
     else {
         return ffi::SQLITE_CANTOPEN;
     };
+    // SAFETY: the structure is as large as ours asks for.
+    unsafe { tail_of(file).write(Tail { name, flags }) };
     // SAFETY: the call as SQLite made it, for the VFS that ours is a copy of.
     let code = unsafe { open(vfs, name, file, flags, flags_out) };
     if code == ffi::SQLITE_OK {
@@ -274,7 +379,12 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     };
     about_to_wait();
     // SAFETY: the call as SQLite made it.
-    unsafe { sync(file, flags) }
+    let code = unsafe { sync(file, flags) };
+    if code != ffi::SQLITE_OK {
+        // SAFETY: called through our table.
+        unsafe { sync_has_failed(file) };
+    }
+    code
 }
 
 // The methods of locks wait for a mutex of the file, which another thread of the parent may have had at

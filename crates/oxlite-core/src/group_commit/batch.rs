@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use oxlite_sqlite::{Locked, codes};
 
 use super::request::{Answer, Request};
-use crate::connection::Connection;
+use crate::connection::{Connection, Ticket};
 use crate::error::{Error, Result};
 
 /// How long a batch goes on taking up requests: other processes wait for the lock meanwhile.
@@ -65,6 +65,20 @@ pub fn run<'r>(
     connection.waiting_at_most(timeout, || match requests[..] {
         [request] => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),
+    })
+}
+
+/// The same, but for a connection whose commits share their syncs: then nobody may be told of the answers
+/// before the ticket has been settled, which needs no connection any more.
+pub fn run_unsettled<'r>(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    requests: impl IntoIterator<Item = &'r Request>,
+    timeout: Duration,
+    statement_timeout: Option<Duration>,
+) -> (Outcome, Option<Ticket>) {
+    connection.deferring_answers(locked, || {
+        run(connection, locked, requests, timeout, statement_timeout)
     })
 }
 

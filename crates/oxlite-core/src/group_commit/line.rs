@@ -407,6 +407,17 @@ impl<Q, A> Batch<Q, A> {
         self.put_back();
     }
 
+    /// Gives the writer on before the others are answered. Those behind the first `taken_up` of them are
+    /// put back in line.
+    pub fn give_on(mut self, taken_up: usize) -> Unanswered<Q, A> {
+        let seats = self
+            .others
+            .drain(..taken_up.min(self.others.len()))
+            .map(|(seat, _)| seat)
+            .collect();
+        Unanswered { seats }
+    }
+
     /// Puts those without an answer back at the head of the line.
     fn put_back(&mut self) {
         if self.others.is_empty() {
@@ -423,6 +434,33 @@ impl<Q, A> Batch<Q, A> {
             // It may have waited beyond its time.
             seat.changed.notify_one();
             state.requests.push_front(seat);
+        }
+    }
+}
+
+/// Those whose requests have been run, and who are to be told.
+#[must_use = "they wait to be answered"]
+pub struct Unanswered<Q, A> {
+    /// In order.
+    seats: VecDeque<Arc<Seat<Q, A>>>,
+}
+
+impl<Q, A> Unanswered<Q, A> {
+    /// Answers them in order.
+    pub fn answer(mut self, answers: impl IntoIterator<Item = A>) {
+        for answer in answers {
+            if let Some(seat) = self.seats.pop_front() {
+                seat.hand(Handed::Answer(answer));
+            }
+        }
+    }
+}
+
+impl<Q, A> Drop for Unanswered<Q, A> {
+    fn drop(&mut self) {
+        // There is an answer for each; whoever has none must not wait for ever.
+        for seat in self.seats.drain(..) {
+            seat.hand(Handed::Closed);
         }
     }
 }

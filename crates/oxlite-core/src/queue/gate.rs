@@ -434,7 +434,7 @@ impl Attendant {
 
 /// Whether a file lies on another machine, where these locks tell nothing or cost a journey.
 #[cfg(target_os = "linux")]
-fn is_on_network(path: &Path) -> bool {
+pub(crate) fn is_on_network(path: &Path) -> bool {
     /// Magic numbers of file systems (statfs(2)): NFS, SMB, CIFS, SMB2, AFS, Coda, 9P, Ceph, NCP, Lustre.
     const NETWORKS: [u32; 10] = [
         0x6969,
@@ -452,6 +452,6 @@ fn is_on_network(path: &Path) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_on_network(_path: &Path) -> bool {
+pub(crate) fn is_on_network(_path: &Path) -> bool {
     false
 }

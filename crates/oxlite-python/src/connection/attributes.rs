@@ -95,6 +95,30 @@ impl Connection {
         Ok(Some(dict))
     }
 
+    /// What the commits to the main database have come to in this process, by all its connections with
+    /// `durable_commit="shared"` together: a dict with `no_sharing` (why each is synced by itself; `None`
+    /// if they share syncs), `commits`, `syncs_led` (made for all), `syncs_beside` (beside a leader that did
+    /// not go on), `answered_by_others` (commits that another one's sync has made durable), `commits_of_all`
+    /// (of all processes, since the first of those that are there) and `poisoned` (why nothing is committed
+    /// any more; `None` if all is well). `None` for a connection without that.
+    fn shared_commit_statistics<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(statistics) = self.core()?.shared_commit_statistics() else {
+            return Ok(None);
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("no_sharing", statistics.no_sharing)?;
+        dict.set_item("commits", statistics.commits)?;
+        dict.set_item("syncs_led", statistics.syncs_led)?;
+        dict.set_item("syncs_beside", statistics.syncs_beside)?;
+        dict.set_item("answered_by_others", statistics.answered_by_others)?;
+        dict.set_item("commits_of_all", statistics.commits_of_all)?;
+        dict.set_item("poisoned", statistics.poisoned)?;
+        Ok(Some(dict))
+    }
+
     /// How the connection waits for locks: `"gate"`, `"fair"`, `"backoff"`, `"none"`, or `"handler"` for a
     /// `busy_handler` of its own.
     #[getter]

@@ -1,0 +1,325 @@
+//! This process as a member of the group: the words of the shared page by their names, the leader's lock,
+//! and the connection whose log is synced.
+//!
+//! Invariants:
+//! - The connection never writes, and is closed last of this process's members of the group. For as long
+//!   as it is open nobody removes or replaces the log by SQLite's means; that nobody has done so by others
+//!   is looked at before each sync.
+//! - Syncs of this process come one after the other.
+//! - Whoever is in the group has the byte `MEMBERS` locked, together with the others.
+//! - A poisoned process makes no checkpoint when it closes: what the page cache still has may be lost by
+//!   the time it is read again, and only a recovery compares checksums.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use oxlite_sqlite::{Byte, Connection, SharedPage, codes};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::SharedCommitStatistics;
+use super::waiting::{self, Group};
+
+/// Locked together by all who are in the group; alone by who begins it, or ends it.
+pub(super) const MEMBERS: Byte = Byte(0);
+/// Locked by the leader.
+const LEAD: Byte = Byte(1);
+
+/// What the words of the page are, by their numbers.
+#[derive(Clone, Copy)]
+#[repr(usize)]
+pub(super) enum Word {
+    /// [`FORMAT`], once all the others mean something.
+    Format,
+    LogDevice,
+    LogInode,
+    Committed,
+    Synced,
+    /// A [`Reason`], or 0.
+    Poison,
+    Begun,
+    Ended,
+}
+
+/// Which format the page has, and that it is complete.
+pub(super) const FORMAT: u64 = 0x6f78_6c69_7465_0001;
+
+/// Why nothing may be acknowledged any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    SyncFailed = 1,
+    LogReplaced = 2,
+    UnknownEnd = 3,
+}
+
+impl Reason {
+    fn of(number: u64) -> Option<Self> {
+        match number {
+            0 => None,
+            2 => Some(Self::LogReplaced),
+            3 => Some(Self::UnknownEnd),
+            _ => Some(Self::SyncFailed),
+        }
+    }
+
+    /// In words.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::SyncFailed => {
+                "a sync of this database has failed, in this process or in another one"
+            }
+            Self::LogReplaced => {
+                "the write-ahead log of this database has been removed or replaced"
+            }
+            Self::UnknownEnd => {
+                "a process that synced this database for others has died in it, and nobody who was \
+                 there before can tell how it went"
+            }
+        }
+    }
+}
+
+/// By which numbers the system knows a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileNumbers {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+impl FileNumbers {
+    /// Those of the file that has the name now; it is looked at, never opened.
+    #[cfg(unix)]
+    pub(super) fn of(path: &Path) -> std::io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let status = std::fs::metadata(path)?;
+        Ok(Self {
+            device: status.dev(),
+            inode: status.ino(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(_path: &Path) -> std::io::Result<Self> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A process in the group.
+pub(crate) struct Member {
+    page: SharedPage,
+    log: PathBuf,
+    log_file: FileNumbers,
+    /// Never writes.
+    connection: Connection,
+    /// How many leaders had begun a sync when its log had been opened.
+    opened_at: u64,
+    /// Held by the thread that syncs.
+    syncing: Mutex<()>,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    commits: AtomicU64,
+    led: AtomicU64,
+    beside: AtomicU64,
+    by_others: AtomicU64,
+}
+
+/// The right to lead.
+pub(super) struct Lead<'m> {
+    page: Option<&'m SharedPage>,
+    _syncing: MutexGuard<'m, ()>,
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        if let Some(page) = self.page {
+            // Should it fail, the lock goes with this process; others sync beside it until then.
+            let _ = page.lock_file().unlock(LEAD, LEAD);
+        }
+    }
+}
+
+impl Member {
+    /// In the group whose lock `MEMBERS` is held through `page`, with a connection whose log is open.
+    pub(super) fn new(
+        page: SharedPage,
+        log: PathBuf,
+        log_file: FileNumbers,
+        connection: Connection,
+    ) -> Self {
+        // After the log was opened: a sync that begins from now on finds this handle older.
+        let opened_at = page.word(Word::Begun as usize).load(Ordering::SeqCst);
+        Self {
+            page,
+            log,
+            log_file,
+            connection,
+            opened_at,
+            syncing: Mutex::new(()),
+            counters: Counters::default(),
+        }
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        self.page.word(word as usize)
+    }
+
+    /// Draws a ticket for a commit that has returned.
+    pub(super) fn draw(&self) -> u64 {
+        self.counters.commits.fetch_add(1, Ordering::Relaxed);
+        self.word(Word::Committed).fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Waits until a ticket is settled.
+    pub(super) fn settle(&self, ticket: u64) -> Result<(), Reason> {
+        if !waiting::settle(self, ticket)? {
+            self.counters.by_others.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Why nothing may be acknowledged any more, if so.
+    pub(super) fn poisoned(&self) -> Option<Reason> {
+        Reason::of(self.word(Word::Poison).load(Ordering::SeqCst))
+    }
+
+    /// Whether nothing may be acknowledged any more.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned().is_some()
+    }
+
+    /// Has nothing acknowledged any more, by anybody. The first reason stays.
+    pub(super) fn poison(&self, reason: Reason) {
+        let poisoned = self.word(Word::Poison).compare_exchange(
+            0,
+            reason as u64,
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
+        if poisoned.is_ok() {
+            self.page.ring();
+        }
+    }
+
+    pub(super) fn statistics(&self) -> SharedCommitStatistics {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        SharedCommitStatistics {
+            no_sharing: None,
+            commits: count(&self.counters.commits),
+            syncs_led: count(&self.counters.led),
+            syncs_beside: count(&self.counters.beside),
+            answered_by_others: count(&self.counters.by_others),
+            commits_of_all: count(self.word(Word::Committed)),
+            poisoned: self.poisoned().map(Reason::text),
+        }
+    }
+}
+
+impl Group for Member {
+    type Lead<'g> = Lead<'g>;
+
+    fn poisoned(&self) -> Option<Reason> {
+        Self::poisoned(self)
+    }
+
+    fn poison(&self, reason: Reason) {
+        Self::poison(self, reason);
+    }
+
+    fn committed(&self) -> u64 {
+        self.word(Word::Committed).load(Ordering::SeqCst)
+    }
+
+    fn synced(&self) -> u64 {
+        self.word(Word::Synced).load(Ordering::SeqCst)
+    }
+
+    fn publish(&self, ticket: u64) {
+        self.word(Word::Synced).fetch_max(ticket, Ordering::SeqCst);
+    }
+
+    fn begun(&self) -> u64 {
+        self.word(Word::Begun).load(Ordering::SeqCst)
+    }
+
+    fn begin(&self, number: u64) {
+        self.word(Word::Begun).store(number, Ordering::SeqCst);
+    }
+
+    fn ended(&self) -> u64 {
+        self.word(Word::Ended).load(Ordering::SeqCst)
+    }
+
+    fn end(&self, number: u64) {
+        self.word(Word::Ended).store(number, Ordering::SeqCst);
+    }
+
+    fn opened_at(&self) -> u64 {
+        self.opened_at
+    }
+
+    fn try_lead(&self) -> Option<Lead<'_>> {
+        let syncing = self.syncing.try_lock()?;
+        let is_free = self.page.lock_file().try_lock(LEAD, false);
+        // Where locks fail, others sync beside us: that costs syncs, no more.
+        matches!(is_free, Ok(true)).then_some(Lead {
+            page: Some(&self.page),
+            _syncing: syncing,
+        })
+    }
+
+    fn try_stand_in(&self) -> Option<Lead<'_>> {
+        Some(Lead {
+            page: None,
+            _syncing: self.syncing.try_lock()?,
+        })
+    }
+
+    fn sync(&self, is_beside: bool) -> Result<(), Reason> {
+        if FileNumbers::of(&self.log).ok() != Some(self.log_file) {
+            return Err(Reason::LogReplaced);
+        }
+        let counter = match is_beside {
+            false => &self.counters.led,
+            true => &self.counters.beside,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let locked = self.connection.lock().map_err(|_| Reason::SyncFailed)?;
+        locked.sync_log().map_err(|_| Reason::SyncFailed)
+    }
+
+    fn rings(&self) -> u32 {
+        self.page.rings()
+    }
+
+    fn ring(&self) {
+        self.page.ring();
+    }
+
+    fn wait(&self, rings: u32, at_most: Duration) {
+        self.page.wait(rings, at_most);
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // In a forked child neither can be locked, and both are left alone.
+        if let Ok(locked) = self.connection.lock() {
+            let is_poisoned = self.is_poisoned();
+            if is_poisoned {
+                let _ = locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(true));
+            }
+            // What it has to say, it says as a failed sync.
+            let _ = locked.close();
+            // A page that says that nothing may be acknowledged stays for whoever opens the database.
+            if !is_poisoned
+                && !self.is_poisoned()
+                && matches!(self.page.lock_file().try_lock(MEMBERS, false), Ok(true))
+            {
+                self.page.remove();
+            }
+        }
+    }
+}

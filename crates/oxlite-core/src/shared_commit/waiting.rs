@@ -1,0 +1,155 @@
+//! Who syncs for all, and when a ticket is settled: the decisions alone. What they are about (words of
+//! shared memory, a lock that goes with its holder, a sync, a bell) is behind [`Group`], so that a model
+//! can stand in for it.
+//!
+//! Invariants:
+//! - A ticket is settled by a sync that began after it was drawn.
+//! - Nothing is settled in a group that is poisoned.
+//! - The leader's lock is let go *before* the bell is rung: else who is woken finds it taken, and sleeps
+//!   on.
+//! - Liveness is that of the lock: a killed leader's is free. One that was stopped keeps it; after
+//!   [`STAND_IN_AFTER`] others sync beside it, for which they need no lock: it saves syncs, no more.
+//! - A sync has an *unknown end* if its leader died in it: an error may have been reported to the dead
+//!   one, and then it is reported to no handle that is opened afterwards. Whose handle is older than that
+//!   sync is told as well, and so may vouch for what was written before; whose handle is younger may not.
+//!   An older one that syncs clears this; if none does for [`VOUCHER_WITHIN`], the group is poisoned.
+
+use std::time::Duration;
+
+use super::member::Reason;
+use crate::sync::Instant;
+
+#[cfg(all(test, loom))]
+mod model;
+
+/// How long one waits before one looks by oneself. The bell comes before that, unless a leader was killed.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// How long a leader may take before others sync beside it.
+const STAND_IN_AFTER: Duration = Duration::from_millis(100);
+
+/// How long an older handle is waited for, after a sync with an unknown end.
+const VOUCHER_WITHIN: Duration = Duration::from_secs(2);
+
+/// What members have in common, and this one's handle of the log.
+pub(super) trait Group {
+    /// The right to lead, until it is dropped.
+    type Lead<'g>
+    where
+        Self: 'g;
+
+    /// Why nothing may be acknowledged any more, if so.
+    fn poisoned(&self) -> Option<Reason>;
+    fn poison(&self, reason: Reason);
+
+    /// The latest ticket that was drawn, by anybody.
+    fn committed(&self) -> u64;
+    /// The latest that is settled.
+    fn synced(&self) -> u64;
+    /// Settles all tickets up to this one.
+    fn publish(&self, ticket: u64);
+
+    /// How many leaders have begun a sync, and the number of the latest whose end is known.
+    fn begun(&self) -> u64;
+    fn begin(&self, number: u64);
+    fn ended(&self) -> u64;
+    fn end(&self, number: u64);
+    /// How many had begun when this one's handle had been opened.
+    fn opened_at(&self) -> u64;
+
+    /// Without waiting.
+    fn try_lead(&self) -> Option<Self::Lead<'_>>;
+    /// To sync beside a leader in another process, unless another thread of this one is at it.
+    fn try_stand_in(&self) -> Option<Self::Lead<'_>>;
+    fn sync(&self, is_beside: bool) -> Result<(), Reason>;
+
+    fn rings(&self) -> u32;
+    fn ring(&self);
+    fn wait(&self, rings: u32, at_most: Duration);
+}
+
+/// What became of a turn as the leader.
+enum Turn {
+    Synced,
+    /// Somebody else had done it just before.
+    FoundDone,
+    /// Its handle may not vouch.
+    TooYoung,
+}
+
+/// Waits until `ticket` is settled, and does what it takes; whether that was a sync of one's own.
+pub(super) fn settle<G: Group>(group: &G, ticket: u64) -> Result<bool, Reason> {
+    let began = Instant::now();
+    let mut stood_in = began;
+    let mut has_synced = false;
+    loop {
+        // Before looking at anything that it tells of.
+        let rings = group.rings();
+        if let Some(reason) = group.poisoned() {
+            return Err(reason);
+        }
+        if group.synced() >= ticket {
+            return Ok(has_synced);
+        }
+        let turn = if let Some(lead) = group.try_lead() {
+            let turn = take_turn(group, ticket, false);
+            drop(lead);
+            Some(turn)
+        } else if stood_in.elapsed() >= STAND_IN_AFTER
+            && let Some(beside) = group.try_stand_in()
+        {
+            stood_in = Instant::now();
+            let turn = take_turn(group, ticket, true);
+            drop(beside);
+            Some(turn)
+        } else {
+            None
+        };
+        match turn {
+            Some(Ok(turn @ (Turn::Synced | Turn::FoundDone))) => {
+                has_synced |= matches!(turn, Turn::Synced);
+                group.ring();
+                continue;
+            }
+            Some(Err(reason)) => {
+                group.poison(reason);
+                group.ring();
+                return Err(reason);
+            }
+            Some(Ok(Turn::TooYoung)) if began.elapsed() >= VOUCHER_WITHIN => {
+                group.poison(Reason::UnknownEnd);
+                group.ring();
+                return Err(Reason::UnknownEnd);
+            }
+            Some(Ok(Turn::TooYoung)) | None => group.wait(rings, LOOK_EVERY),
+        }
+    }
+}
+
+fn take_turn<G: Group>(group: &G, ticket: u64, is_beside: bool) -> Result<Turn, Reason> {
+    // Somebody else may have been at it just now.
+    if group.synced() >= ticket {
+        return Ok(Turn::FoundDone);
+    }
+    let begun = group.begun();
+    // The latest sync that a leader began has not ended, and none is at it, or it is stopped.
+    let has_unknown_end = group.ended() != begun;
+    if has_unknown_end && group.opened_at() >= begun {
+        return Ok(Turn::TooYoung);
+    }
+    let number = begun + 1;
+    if !is_beside {
+        group.begin(number);
+    }
+    // Whoever draws a ticket from here on may have come too late for this sync.
+    let upto = group.committed();
+    group.sync(is_beside)?;
+    if let Some(reason) = group.poisoned() {
+        return Err(reason);
+    }
+    group.publish(upto);
+    if !is_beside {
+        group.end(number);
+    }
+    Ok(Turn::Synced)
+}
