@@ -241,6 +241,7 @@ __all__ = [
     "StaleSnapshotError",
     "Statement",
     "StatementTimeout",
+    "SyncFailedError",
     "Warning",
     "Writer",
     "__version__",
