@@ -473,3 +473,180 @@ impl LogKeeper for Keeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_LIMIT: u64 = u64::MAX;
+
+    fn log() -> Log {
+        Log::new(PathBuf::from("/nowhere/app.db"))
+    }
+
+    fn came_to(frames: u32, checkpointed: u32, is_busy: bool) -> oxlite_sqlite::Result<Checkpoint> {
+        Ok(Checkpoint {
+            is_busy,
+            frames: Some(frames),
+            checkpointed: Some(checkpointed),
+        })
+    }
+
+    fn another_is_at_it() -> oxlite_sqlite::Result<Checkpoint> {
+        Ok(Checkpoint {
+            is_busy: true,
+            frames: None,
+            checkpointed: None,
+        })
+    }
+
+    #[test]
+    fn a_checkpoint_has_two_halves_and_then_the_log_is_begun_anew() {
+        let log = log();
+        assert!(!log.is_due(BEGIN_AT - 1));
+        assert!(log.is_due(BEGIN_AT));
+        assert!(
+            log.conclude_bulk(came_to(1000, 1000, false), 1000, NO_LIMIT)
+                .is_none()
+        );
+        assert!(log.is_due(1003), "its end comes with the next commit");
+        assert!(log.is_finishing.load(Ordering::Relaxed));
+        assert!(
+            log.conclude_finish(came_to(1003, 1003, false), 1003, NO_LIMIT)
+                .is_none()
+        );
+        assert!(!log.is_due(1004));
+        assert!(!log.is_due(2));
+        assert!(log.is_due(BEGIN_AT));
+        assert!(!log.is_finishing.load(Ordering::Relaxed));
+        assert_eq!(log.statistics().checkpoints, 2);
+    }
+
+    #[test]
+    fn a_log_begun_anew_after_the_bulk_needs_no_end() {
+        let log = log();
+        assert!(log.is_due(1500));
+        log.conclude_bulk(came_to(1500, 1500, false), 1500, NO_LIMIT);
+        assert!(!log.is_due(4));
+        assert!(!log.is_finishing.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn one_that_comes_to_no_end_is_not_tried_at_every_commit() {
+        let log = log();
+        let attempts = (1..=50_000).filter(|frames| {
+            let is_due = log.is_due(*frames);
+            if is_due {
+                assert!(!log.is_finishing.load(Ordering::Relaxed));
+                log.conclude_bulk(came_to(*frames, 10, false), *frames, NO_LIMIT);
+            }
+            is_due
+        });
+        let attempts = attempts.count();
+        assert!((8..=24).contains(&attempts), "{attempts}");
+        assert_eq!(log.statistics().incomplete, attempts as u64);
+    }
+
+    #[test]
+    fn an_end_that_meets_others_is_tried_again_but_not_for_ever() {
+        let log = log();
+        log.conclude_bulk(came_to(1000, 1000, false), 1000, NO_LIMIT);
+        let mut commits = 1001..;
+        let tries = commits.by_ref().take(500).filter(|frames| {
+            let is_due = log.is_due(*frames);
+            if is_due {
+                log.conclude_finish(came_to(*frames, *frames, true), *frames, NO_LIMIT);
+            }
+            is_due
+        });
+        assert_eq!(tries.count(), FINISH_TRIES as usize + 1);
+        assert_eq!(log.statistics().incomplete, 1);
+    }
+
+    #[test]
+    fn few_frames_left_are_worth_an_end_and_many_are_not() {
+        let log = log();
+        log.conclude_bulk(came_to(2000, 2000 - WORTH_FINISHING, false), 2000, NO_LIMIT);
+        assert!(log.is_finishing.load(Ordering::Relaxed));
+        log.conclude_finish(came_to(2000, 1500, true), 2000, NO_LIMIT);
+        assert!(!log.is_finishing.load(Ordering::Relaxed));
+        log.conclude_bulk(came_to(4000, 1500, false), 4000, NO_LIMIT);
+        assert!(!log.is_finishing.load(Ordering::Relaxed));
+        assert_eq!(log.statistics().incomplete, 2);
+    }
+
+    #[test]
+    fn another_process_that_is_at_it_is_left_to_it() {
+        let log = log();
+        assert!(log.is_due(1000));
+        assert!(
+            log.conclude_bulk(another_is_at_it(), 1000, NO_LIMIT)
+                .is_none()
+        );
+        assert!(!log.is_due(1000 + LEAVE_TO_OTHERS - 1));
+        assert!(log.is_due(1000 + LEAVE_TO_OTHERS));
+        log.finish_next(5000);
+        assert!(
+            log.conclude_finish(another_is_at_it(), 5000, NO_LIMIT)
+                .is_none()
+        );
+        assert!(!log.is_due(5000 + BEGIN_AT));
+        assert_eq!(log.statistics().incomplete, 0);
+    }
+
+    #[test]
+    fn failures_are_kept_and_readings_of_ones_own_are_none() {
+        let log = log();
+        let failure = || Err(oxlite_sqlite::Error::from_code(codes::SQLITE_FULL));
+        let told = log.conclude_bulk(failure(), 1000, NO_LIMIT);
+        assert!(matches!(told, Some(Told::Failure(text)) if text.contains("SQLITE_FULL")));
+        assert!(!log.is_due(1001));
+        assert!(log.conclude_finish(failure(), 2000, NO_LIMIT).is_some());
+        let own = Err(oxlite_sqlite::Error::from_code(codes::SQLITE_LOCKED));
+        assert!(log.conclude_bulk(own, 3000, NO_LIMIT).is_none());
+        let statistics = log.statistics();
+        assert_eq!((statistics.errors, statistics.incomplete), (2, 1));
+        let text = statistics.last_error.expect("kept");
+        assert_eq!(text, "database or disk is full (SQLITE_FULL)");
+    }
+
+    #[test]
+    fn readers_are_waited_for_beyond_twice_the_limit_and_rarely() {
+        let log = log();
+        assert!(!log.may_wait(200, 100));
+        assert!(log.may_wait(202, 100));
+        let waited = |ago: Duration, bytes: u64| {
+            *lock(&log.waited) = Instant::now().checked_sub(ago).map(|at| (at, bytes));
+        };
+        waited(Duration::ZERO, 202);
+        assert!(!log.may_wait(100_000, 100), "just now");
+        waited(WAIT_AGAIN_AFTER, 202);
+        assert!(!log.may_wait(301, 100), "and it has hardly grown");
+        assert!(log.may_wait(302, 100));
+        waited(WAIT_EVERY, 202);
+        assert!(log.may_wait(202, 100));
+    }
+
+    #[test]
+    fn modes_have_names() {
+        assert_eq!(checkpoint_mode("truncate"), Ok(CheckpointMode::Truncate));
+        let error = checkpoint_mode("restrat").expect_err("unknown");
+        assert!(
+            error.to_string().contains("did you mean 'restart'"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_limit_that_is_none_is_that_of_the_profiles() {
+        let setting = |effective: &str| Setting {
+            name: "journal_size_limit",
+            requested: effective.into(),
+            effective: effective.into(),
+            skipped: None,
+        };
+        assert_eq!(limit_bytes(&[setting("4096")]), 4096);
+        assert_eq!(limit_bytes(&[setting("-1")]), DEFAULT_LIMIT_BYTES);
+        assert_eq!(limit_bytes(&[]), DEFAULT_LIMIT_BYTES);
+    }
+}
