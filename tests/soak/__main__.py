@@ -72,9 +72,8 @@ def main() -> int:
 
 - `make soak MINUTES={minutes:g}`: {WRITERS} processes write single rows as fast as they can,
   {seconds:.0f} s beside each kind of reader
-- the limit of the log is {mebibytes(LIMIT_BYTES)} (`journal_size_limit` of the profile `web`); beside
-  readers that stay for no longer than 50 ms it is to stay below twice that and what is written
-  meanwhile, here {mebibytes(outcomes[0].bound_bytes)}
+- the limit of the log is {mebibytes(LIMIT_BYTES)} (`journal_size_limit` of the profile `web`);
+  "kept" is a log that was never longer than {mebibytes(outcomes[0].bound_bytes)}
 - oxlite {oxlite.__version__}, SQLite {oxlite.sqlite_version}, Python {platform.python_version()},
   {platform.system()} {platform.machine()}
 

@@ -101,6 +101,9 @@ pub(crate) struct Keeping {
 #[derive(Clone, Copy)]
 struct Patience {
     ends: Instant,
+    /// How much of it has not been waited yet: what the checkpoint does between two waits, syncing and
+    /// copying, is none of it.
+    left: Duration,
     /// Whether the connection's busy handler is asked as well, so that it can end the wait sooner.
     asks_handler: bool,
 }
@@ -121,15 +124,20 @@ impl Keeping {
         let Some(patience) = self.patience.get() else {
             return Wait::Ask;
         };
-        let remaining = patience.ends.saturating_duration_since(Instant::now());
-        if remaining.is_zero() {
+        let began = Instant::now();
+        if patience.asks_handler {
+            return match began < patience.ends {
+                true => Wait::Ask,
+                false => Wait::Over,
+            };
+        }
+        if patience.left.is_zero() {
             return Wait::Over;
         }
-        if patience.asks_handler {
-            return Wait::Ask;
-        }
         about_to_wait();
-        thread::sleep(PAUSE.min(remaining));
+        thread::sleep(PAUSE.min(patience.left));
+        let left = patience.left.saturating_sub(began.elapsed());
+        self.patience.set(Some(Patience { left, ..patience }));
         Wait::Again
     }
 }
@@ -186,6 +194,7 @@ impl Locked<'_> {
         let keeping = &self.callbacks().keeping;
         let before = keeping.patience.replace(Some(Patience {
             ends: Instant::now() + patience,
+            left: patience,
             asks_handler,
         }));
         let outcome = self.checkpoint(Some(schema), mode);
