@@ -499,7 +499,7 @@ fn leaves_commit_open(primary_code: i32) -> bool {
 }
 
 /// The log of a connection's main database, which it is to keep short from now on unless the caller has set
-/// `wal_autocheckpoint`.
+/// `wal_autocheckpoint`. Where the file cannot be identified, SQLite's automatic checkpoints stay.
 fn log_of(
     raw: &oxlite_sqlite::Connection,
     locked: &Locked<'_>,
