@@ -4,6 +4,8 @@ import contextlib
 import gc
 import os
 import re
+import signal
+import sys
 import threading
 import time
 import weakref
@@ -425,3 +427,26 @@ def test_a_forked_child_opens_connections_of_its_own(db: Database) -> None:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert db.query("SELECT x FROM t ORDER BY id") == [("parent",), ("child",)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_that_comes_with_a_reader_does_not_lose_it(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.db", readers=1, timeout=60) as db:
+        for _ in range(10):
+            begun = threading.Event()
+
+            def hold(begun: threading.Event = begun) -> None:
+                with db.read():
+                    begun.set()
+                    while not db.stats().readers_waiting:
+                        time.sleep(0.001)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+            holder = threading.Thread(target=hold)
+            holder.start()
+            begun.wait(60)
+            with pytest.raises(KeyboardInterrupt), db.read():
+                holder.join(60)
+            holder.join(60)
+            assert db.stats().readers_lent == 0
+        assert db.query_one("SELECT 1") == (1,)

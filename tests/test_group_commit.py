@@ -444,3 +444,50 @@ def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
             os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert db.query("SELECT thread FROM t") == [("parent",)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_that_comes_with_the_writer_does_not_lose_it(db: Database) -> None:
+    for _ in range(10):
+
+        def hold() -> None:
+            with db.write():
+                until(lambda: db.stats().writer_waiting)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        until(lambda: db._writer.holder())
+        with pytest.raises(KeyboardInterrupt), db.write():
+            holder.join(60)
+        holder.join(60)
+        assert db._writer.holder() is None
+    assert db.execute("INSERT INTO t (thread) VALUES (1)").rowcount == 1
+
+
+def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
+    def late(*_arguments: object) -> None:
+        raise TimeoutError("of the application")
+
+    class Late:
+        def __conform__(self, _protocol: object) -> None:
+            late()
+
+    def setup(connection: sqlite3.Connection) -> None:
+        connection.row_factory = late
+
+    with Database(tmp_path / "a.db", setup=setup) as db:
+        db.execute("CREATE TABLE t (x)")
+        with pytest.raises(TimeoutError, match="of the application"):
+            db.execute("INSERT INTO t VALUES (?)", (Late(),))
+        with pytest.raises(TimeoutError, match="of the application"):
+            db.execute("INSERT INTO t VALUES (1) RETURNING x")
+        db._writer.take([])
+        db._writer.discard()
+        db._writer.give()
+        db._setup = late
+        for write in (db.execute, lambda sql: db.executemany(sql, iter([()]))):
+            with pytest.raises(TimeoutError, match="of the application"):
+                write("INSERT INTO t VALUES (2)")
+        db._setup = None
+        assert db.query("SELECT x FROM t") == [(1,)]

@@ -22,7 +22,14 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from oxlite import sqlite3
-from oxlite._native import CommitOutcomeUnknown, LockedError, Pool, PoolTimeout, Writer
+from oxlite._native import (
+    CommitOutcomeUnknown,
+    LockedError,
+    Pool,
+    PoolTimeout,
+    Writer,
+    WriterInUse,
+)
 from oxlite.opening import connect
 from oxlite.sqlite3 import Connection
 from oxlite.upkeep import Upkeep
@@ -124,20 +131,23 @@ class _Readers:
         # Which thread has which connection, since when.
         self._lent: dict[Connection, tuple[int, float]] = {}
 
-    def take(self, timeout: float) -> Connection | None:
-        """Borrow a connection; ``None`` if none came back in time."""
-        taken = self._pool.take(timeout)
-        if taken is None:
-            return None
-        (connection,) = taken
-        if connection is None:
-            try:
-                connection = self._open_one()
-            except BaseException:
-                self._pool.give(None)
-                raise
-        self._lent[connection] = (threading.get_ident(), time.monotonic())
-        return connection
+    def take(self, lent: list[Connection], timeout: float) -> bool:
+        """Borrow a connection, which is put into ``lent``; ``False`` if none came back in time."""
+        taken: list[Connection | None] = []
+        try:
+            if not self._pool.take(taken, timeout):
+                return False
+            connection = taken[0]
+            if connection is None:
+                taken[0] = connection = self._open_one()
+            self._lent[connection] = (threading.get_ident(), time.monotonic())
+            lent.append(connection)
+        except BaseException:
+            # It could not be opened; or Ctrl-C came between any two of these steps.
+            if taken and not lent:
+                self._put_back(taken[0], taken[0])
+            raise
+        return True
 
     def give(self, connection: Connection) -> None:
         """Give it back, with its transaction rolled back if one is open."""
@@ -150,7 +160,11 @@ class _Readers:
             with suppress(sqlite3.Error):
                 connection.close()
             back = None
-        del self._lent[connection]
+        self._put_back(connection, back)
+
+    def _put_back(self, lent: Connection | None, back: Connection | None) -> None:
+        if lent is not None:
+            self._lent.pop(lent, None)
         if not self._pool.give(back) and back is not None:
             back.close()
 
@@ -312,7 +326,7 @@ class Database:
         if self._process_id != os.getpid():
             self._start()
 
-    def _take_reader(self) -> Connection:
+    def _take_reader(self, lent: list[Connection]) -> None:
         self._check()
         readers = self._readers
         if readers.lent_to_this_thread() and not readers.statistics()[0]:
@@ -321,43 +335,50 @@ class Database:
                 " in use: use the connection that db.read() has given, or open the Database with"
                 f" more than {self._reader_count} readers."
             )
-        connection = readers.take(self._timeout)
-        if connection is None:
+        if not readers.take(lent, self._timeout):
             raise PoolTimeout(
                 f"all {self._reader_count} readers have been in use for {self._timeout:g} s:"
                 f" {_described(readers.holders())}"
             )
-        return connection
+
+    def _give_reader(self, lent: list[Connection]) -> None:
+        if lent:
+            self._readers.give(lent[0])
 
     @contextmanager
     def _lent_writer(self) -> Iterator[Connection]:
         """Borrow the writer. It is given back with its transaction rolled back if one is open."""
         self._check()
         writer = self._writer
+        lent: list[Connection] = []
         try:
-            connection = writer.take()
-        except TimeoutError:
-            raise self._writer_in_use() from None
-        try:
-            yield connection
+            try:
+                writer.take(lent)
+            except WriterInUse:
+                raise self._writer_in_use() from None
+            yield lent[0]
         except CommitOutcomeUnknown:
-            connection.close()
+            if lent:
+                lent[0].close()
             raise
         finally:
-            self._give_back(writer, connection)
+            if lent:
+                self._give_back(writer, lent[0])
 
     def _give_back(self, writer: Writer, connection: Connection) -> None:
         if self._process_id != os.getpid() or writer is not self._writer:
             return  # forked inside the block: the writer is the parent's
+        is_usable = False
         try:
             if connection.in_transaction:
                 connection.rollback()
             is_usable = not self._is_closed
         except sqlite3.Error:
-            is_usable = False  # closed, or beyond repair: the next one is new
-        if not is_usable:
-            writer.discard()
-        writer.give()
+            pass  # closed, or beyond repair: the next one is new
+        finally:
+            if not is_usable:
+                writer.discard()
+            writer.give()
 
     def _writer_in_use(self) -> LockedError:
         holder = self._writer.holder()
@@ -385,27 +406,29 @@ class Database:
                 writes.
             oxlite.PoolTimeout: No reader came back in time.
         """
-        connection = self._take_reader()
+        lent: list[Connection] = []
         try:
-            return connection.execute(sql, parameters).fetchall()
+            self._take_reader(lent)
+            return lent[0].execute(sql, parameters).fetchall()
         except sqlite3.OperationalError as error:
             _explain(error)
             raise
         finally:
-            self._readers.give(connection)
+            self._give_reader(lent)
 
     def query_one(self, sql: str, parameters: _Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
-        connection = self._take_reader()
+        lent: list[Connection] = []
         try:
-            cursor = connection.execute(sql, parameters)
+            self._take_reader(lent)
+            cursor = lent[0].execute(sql, parameters)
             row = cursor.fetchone()
             cursor.close()
         except sqlite3.OperationalError as error:
             _explain(error)
             raise
         finally:
-            self._readers.give(connection)
+            self._give_reader(lent)
         return row
 
     @contextmanager
@@ -418,15 +441,16 @@ class Database:
         Raises:
             oxlite.PoolTimeout: No reader came back in time.
         """
-        connection = self._take_reader()
+        lent: list[Connection] = []
         try:
-            connection.execute("BEGIN")
-            yield connection
+            self._take_reader(lent)
+            lent[0].execute("BEGIN")
+            yield lent[0]
         except sqlite3.OperationalError as error:
             _explain(error)
             raise
         finally:
-            self._readers.give(connection)
+            self._give_reader(lent)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -477,7 +501,7 @@ class Database:
         self._check()
         try:
             answer = self._writer.execute(sql, parameters, False)
-        except TimeoutError:
+        except WriterInUse:
             raise self._writer_in_use() from None
         result = self._execute_alone(sql, parameters) if answer is None else Result(*answer)
         if self._upkeep.is_due():
@@ -506,7 +530,7 @@ class Database:
         self._check()
         try:
             answer = self._writer.execute(sql, parameters, True)
-        except TimeoutError:
+        except WriterInUse:
             raise self._writer_in_use() from None
         if answer is not None:
             return Result(*answer)
@@ -613,12 +637,14 @@ class Database:
 
     def _optimize(self) -> None:
         """Have the planner's statistics looked at, unless the writer is in use."""
-        with suppress(sqlite3.Error, TimeoutError):
-            connection = self._writer.take(0.0)
+        lent: list[Connection] = []
+        with suppress(sqlite3.Error):
             try:
-                self._upkeep.optimize(connection)
+                self._writer.take(lent, 0.0)
+                self._upkeep.optimize(lent[0])
             finally:
-                self._writer.give()
+                if lent:
+                    self._writer.give()
 
     def __enter__(self) -> Self:
         """The database, which is closed at the end of the block."""

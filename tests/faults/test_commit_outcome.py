@@ -37,7 +37,7 @@ def in_line(count):
         outcomes[index] = caught(lambda: db.execute(INSERT, (index,)))
     threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
     writer = db._writer
-    writer.take()
+    writer.take([])
     for index, thread in enumerate(threads):
         thread.start()
         while db.stats().writer_waiting <= index:

@@ -92,6 +92,12 @@ create_exception!(
     "All readers of a `Database` were in use for as long as one waits for one (`timeout`)."
 );
 create_exception!(
+    oxlite._native,
+    WriterInUse,
+    LockedError,
+    "The writer of a `Database` was in use for as long as one waits for it. `Database` says by whom."
+);
+create_exception!(
     oxlite,
     StaleSnapshotError,
     OperationalError,

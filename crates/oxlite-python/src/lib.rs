@@ -70,6 +70,7 @@ mod native {
         CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
         InternalError, LockedError, NotSupportedError, OperationalError, PoolTimeout,
         ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError, Warning,
+        WriterInUse,
     };
     #[pymodule_export]
     use crate::options::enable_shared_cache;

@@ -4,6 +4,7 @@ use oxlite_core::{Pool as Core, PoolError, timeout_from_seconds};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::error::{ProgrammingError, from_core};
 use crate::gil::{is_signalled, raise_kept, without};
@@ -23,9 +24,11 @@ impl Pool {
         }
     }
 
-    /// Borrows an object, that which came back last; waits for one for `timeout` seconds. A tuple of it,
-    /// or `None` if none came back.
-    fn take(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<(Py<PyAny>,)>> {
+    /// Borrows an object, that which came back last; waits for one for `timeout` seconds. Whether one came
+    /// back: it is put into the list `lent`, so that Ctrl-C between the end of this call and an assignment
+    /// does not lose it.
+    fn take(&self, lent: &Bound<'_, PyList>, timeout: f64) -> PyResult<bool> {
+        let py = lent.py();
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         let taken = match self.core.try_take() {
             Ok(Some(object)) => Ok(object),
@@ -33,9 +36,15 @@ impl Pool {
             Err(error) => Err(error),
         };
         match taken {
-            Ok(object) => Ok(Some((object,))),
-            Err(PoolError::TimedOut) => Ok(None),
-            Err(PoolError::Cancelled) => raise_kept().map(|()| None),
+            Ok(object) => match lent.append(&object) {
+                Ok(()) => Ok(true),
+                Err(error) => {
+                    self.core.give(object);
+                    Err(error)
+                }
+            },
+            Err(PoolError::TimedOut) => Ok(false),
+            Err(PoolError::Cancelled) => raise_kept().map(|()| false),
             Err(PoolError::Closed) => Err(ProgrammingError::new_err("The pool is closed.")),
         }
     }

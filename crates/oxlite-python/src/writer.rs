@@ -17,7 +17,6 @@ use oxlite_core::{
 };
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyTimeoutError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -25,7 +24,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::baton::give_way;
 use crate::connection::{Connection, lock};
 use crate::cursor::Cursor;
-use crate::error::{ProgrammingError, from_core};
+use crate::error::{ProgrammingError, WriterInUse, from_core};
 use crate::gil::{current_thread, detached, is_signalled, raise_kept, without};
 use crate::parameters;
 use crate::values::{described_by, rows_of};
@@ -72,10 +71,10 @@ impl Writer {
 
     fn refused(error: LineError) -> PyErr {
         match error {
-            LineError::TimedOut => PyTimeoutError::new_err("the writer has been in use"),
+            LineError::TimedOut => WriterInUse::new_err("the writer has been in use"),
             LineError::Cancelled => match raise_kept() {
                 Err(raised) => raised,
-                Ok(()) => PyTimeoutError::new_err("the wait for the writer was ended"),
+                Ok(()) => WriterInUse::new_err("the wait for the writer was ended"),
             },
             LineError::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
             LineError::Reentrant => ProgrammingError::new_err(
@@ -176,17 +175,21 @@ impl Writer {
         })
     }
 
-    /// Borrows the connection, waiting for `timeout` seconds if that is given. `TimeoutError` if it has not
-    /// come back in time.
-    #[pyo3(signature = (timeout = None))]
-    fn take<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, Connection>> {
+    /// Borrows the connection, waiting for `timeout` seconds if that is given. `WriterInUse` if it has not
+    /// come back in time. It is put into the list `lent`: Ctrl-C may come between the end of this call and
+    /// an assignment of what it returns, and then nobody would know that there is something to give back.
+    #[pyo3(signature = (lent, timeout = None))]
+    fn take(&self, lent: &Bound<'_, PyList>, timeout: Option<f64>) -> PyResult<()> {
+        let py = lent.py();
         let timeout = match timeout {
             Some(seconds) => timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?,
             None => self.timeout,
         };
         let (line, thread) = (&self.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
-        self.opened(py).inspect_err(|_| self.line.give())
+        self.opened(py)
+            .and_then(|connection| lent.append(connection))
+            .inspect_err(|_| self.line.give())
     }
 
     /// Gives it back.
@@ -204,8 +207,8 @@ impl Writer {
     }
 
     /// Runs one writing statement, perhaps in one transaction with those of other threads: row count, row
-    /// id and rows. `None`, with nothing done, if it can only be run alone. `TimeoutError` if the writer
-    /// has not come back in time.
+    /// id and rows. `None`, with nothing done, if it can only be run alone. `WriterInUse` if it has not
+    /// come back in time.
     fn execute<'py>(
         &self,
         py: Python<'py>,
