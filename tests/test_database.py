@@ -429,6 +429,29 @@ def test_a_forked_child_opens_connections_of_its_own(db: Database) -> None:
     assert db.query("SELECT x FROM t ORDER BY id") == [("parent",), ("child",)]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("block", ["read", "write"])
+def test_a_child_may_leave_the_block_it_was_forked_in(db: Database, block: str) -> None:
+    child = -1
+    status = 1
+    try:
+        with contextlib.suppress(sqlite3.ProgrammingError), getattr(db, block)() as connection:
+            connection.execute("SELECT * FROM t").fetchall()
+            child = os.fork()
+        if child == 0:
+            before = db.stats()
+            assert (before.readers_idle, before.readers_lent) == (2, 0)
+            assert db.query("SELECT count(*) FROM t") == [(0,)]
+            assert db.stats().readers_idle == 2
+            db.close()
+            status = 0
+    finally:
+        if child == 0:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert db.execute("INSERT INTO t (x) VALUES ('parent')").rowcount == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_that_comes_with_a_reader_does_not_lose_it(tmp_path: Path) -> None:
     with Database(tmp_path / "a.db", readers=1, timeout=60) as db:

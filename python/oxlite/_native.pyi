@@ -244,6 +244,7 @@ __all__ = [
     "SyncFailedError",
     "Warning",
     "Writer",
+    "WriterInUse",
     "__version__",
     "adapt",
     "adapters",

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
+from weakref import WeakSet
 
 from oxlite import sqlite3
 from oxlite._native import (
@@ -122,6 +123,22 @@ class DatabaseStatistics(NamedTuple):
 _BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
 
 
+# After how many writes the clock is looked at.
+_UPKEEP_LOOKS_EVERY = 256
+
+# In a forked child they begin anew.
+_databases: "WeakSet[Database]" = WeakSet()
+
+
+def _begin_anew() -> None:
+    for database in list(_databases):
+        database._start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 class _Readers:
     """Connections to lend, opened when they are first needed."""
 
@@ -151,6 +168,8 @@ class _Readers:
 
     def give(self, connection: Connection) -> None:
         """Give it back, with its transaction rolled back if one is open."""
+        if connection not in self._lent:
+            return  # forked inside the block: it is the parent's
         try:
             if connection.in_transaction:
                 connection.rollback()
@@ -286,13 +305,14 @@ class Database:
             "check_same_thread": False,
         }
         self._is_closed = False
+        self._until_upkeep = _UPKEEP_LOOKS_EVERY
         self._start()
+        _databases.add(self)
         with self._lent_writer():
             pass
 
     def _start(self) -> None:
         """Begin with no connection, in this process."""
-        self._process_id = os.getpid()
         self._readers = _Readers(self._reader_count, self._open_reader)
         self._writer = Writer(self._open_writer, self._timeout, self._batch_limit)
 
@@ -320,11 +340,9 @@ class Database:
             raise
 
     def _check(self) -> None:
-        """Refuse a closed database; begin anew in a forked child."""
+        """Refuse a closed database."""
         if self._is_closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed Database.")
-        if self._process_id != os.getpid():
-            self._start()
 
     def _take_reader(self, lent: list[Connection]) -> None:
         self._check()
@@ -366,7 +384,7 @@ class Database:
                 self._give_back(writer, lent[0])
 
     def _give_back(self, writer: Writer, connection: Connection) -> None:
-        if self._process_id != os.getpid() or writer is not self._writer:
+        if writer is not self._writer:
             return  # forked inside the block: the writer is the parent's
         is_usable = False
         try:
@@ -498,15 +516,17 @@ class Database:
             oxlite.sqlite3.Error: What the statement raises. It has changed nothing then, unless
                 it says OR FAIL (https://sqlite.org/lang_conflict.html).
         """
-        self._check()
         try:
             answer = self._writer.execute(sql, parameters, False)
         except WriterInUse:
             raise self._writer_in_use() from None
-        result = self._execute_alone(sql, parameters) if answer is None else Result(*answer)
-        if self._upkeep.is_due():
-            self._optimize()
-        return result
+        # The clock is looked at now and then only.
+        self._until_upkeep -= 1
+        if not self._until_upkeep:
+            self._until_upkeep = _UPKEEP_LOOKS_EVERY
+            if self._upkeep.is_due():
+                self._optimize()
+        return self._execute_alone(sql, parameters) if answer is None else Result(*answer)
 
     def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
@@ -527,7 +547,6 @@ class Database:
         A list or tuple of up to 1000 sets may share its COMMIT as with ``execute``. Raises as that
         does; an error undoes all of them.
         """
-        self._check()
         try:
             answer = self._writer.execute(sql, parameters, True)
         except WriterInUse:
@@ -610,10 +629,9 @@ class Database:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._process_id != os.getpid():
-            return  # they are the parent's
         ends = time.monotonic() + timeout
-        self._optimize()
+        if self._writer.connection is not None:
+            self._optimize()
         kept = []
         if not self._readers.close(timeout):
             kept.append(f"readers {_described(self._readers.holders())}")
