@@ -403,6 +403,27 @@ def test_closing_sends_those_away_that_wait(tmp_path: Path) -> None:
         assert again.query("SELECT x FROM t") == [(2,)]
 
 
+def test_a_leader_closes_the_connection_of_a_closed_database(tmp_path: Path) -> None:
+    is_closed = threading.Event()
+
+    def setup(connection: sqlite3.Connection) -> None:
+        connection.create_function("wait", 0, lambda: is_closed.wait(60))
+
+    db = Database(tmp_path / "a.db", setup=setup)
+    db.execute("CREATE TABLE t (x)")
+    connection = db._writer.connection
+    assert connection is not None
+    leader = threading.Thread(target=db.execute, args=("INSERT INTO t VALUES (wait())",))
+    leader.start()
+    until(lambda: db._writer.holder())
+    with pytest.raises(sqlite3.OperationalError, match="closed when given back"):
+        db.close(timeout=0)
+    is_closed.set()
+    leader.join(60)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connection.execute("SELECT 1")
+
+
 def test_durable_commit_is_checked(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'group', 'each' or 'shared', not 'all'"):
         Database(tmp_path / "a.db", durable_commit="all")  # type: ignore[arg-type]

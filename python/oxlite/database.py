@@ -24,7 +24,6 @@ from weakref import WeakSet
 
 from oxlite import sqlite3
 from oxlite._native import (
-    CommitOutcomeUnknown,
     LockedError,
     Pool,
     PoolTimeout,
@@ -375,10 +374,6 @@ class Database:
             except WriterInUse:
                 raise self._writer_in_use() from None
             yield lent[0]
-        except CommitOutcomeUnknown:
-            if lent:
-                lent[0].close()
-            raise
         finally:
             if lent:
                 self._give_back(writer, lent[0])
@@ -390,7 +385,7 @@ class Database:
         try:
             if connection.in_transaction:
                 connection.rollback()
-            is_usable = not self._is_closed
+            is_usable = True
         except sqlite3.Error:
             pass  # closed, or beyond repair: the next one is new
         finally:

@@ -112,6 +112,36 @@ def test_all_of_a_batch_are_told_and_the_next_one_goes_well(tmp_path: Path) -> N
     )
 
 
+def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
+    run(
+        tmp_path,
+        """
+        # Those whose COMMIT was refused are committed each by itself; the first of them meets the disk.
+        refusals = [True]
+        opened = [db._writer.connection]
+        opened[0].set_commit_hook(lambda: bool(refusals and refusals.pop()))
+        db._setup = opened.append
+        writer, threads, outcomes = in_line(4)
+        injector.arm("sync", 1, False, errno.EIO)
+        writer.give()
+        for thread in threads: thread.join()
+        assert injector.disarm() == 1 and not refusals
+        assert type(outcomes[0]) is oxlite.CommitOutcomeUnknown, outcomes
+        assert outcomes[1:] == [None] * 3, outcomes
+        assert len(opened) == 2
+        # Somebody keeps the error to himself.
+        with db.write() as connection:
+            connection.execute(INSERT, ("lost?",))
+            injector.arm("sync", 1, False, errno.EIO)
+            assert type(caught(connection.commit)) is oxlite.CommitOutcomeUnknown
+            assert injector.disarm() == 1
+            connection.execute("BEGIN")
+        assert db.execute(INSERT, ("after",)).rowcount == 1
+        assert len(opened) == 3
+        """,
+    )
+
+
 def test_a_full_disk_is_no_open_question(tmp_path: Path) -> None:
     run(
         tmp_path,

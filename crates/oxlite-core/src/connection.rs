@@ -45,6 +45,8 @@ pub struct Connection {
     uri: bool,
     settings: Vec<Setting>,
     converted: Option<JournalConversion>,
+    /// Whether a COMMIT had an outcome that is unknown.
+    is_in_doubt: AtomicBool,
 }
 
 impl Connection {
@@ -92,6 +94,7 @@ impl Connection {
             uri: options.uri,
             settings: applied.settings,
             converted: applied.converted,
+            is_in_doubt: AtomicBool::new(false),
         })
     }
 
@@ -184,6 +187,11 @@ impl Connection {
         &self.deadline
     }
 
+    /// Whether the outcome of one of its COMMITs is unknown: it had better not be used again.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt.load(Ordering::Relaxed)
+    }
+
     /// Why a statement has really failed: its deadline and an interruption show as the errors of
     /// what they broke off, among them the wait for a lock.
     pub fn explain(&self, locked: &Locked<'_>, error: oxlite_sqlite::Error) -> Error {
@@ -195,6 +203,7 @@ impl Connection {
             return Error::SyncFailed(error);
         }
         if error.is_of_commit() && self.profile.is_strict && leaves_commit_open(code) {
+            self.is_in_doubt.store(true, Ordering::Relaxed);
             return Error::CommitOutcomeUnknown(error);
         }
         if !matches!(code, codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY) {

@@ -69,6 +69,16 @@ impl Writer {
             .map(|connection| connection.bind(py).clone())
     }
 
+    /// Closes the connection if nobody is to have it any more; before the writer is given back.
+    fn retire(&self, py: Python<'_>) {
+        let is_in_doubt = self
+            .current(py)
+            .is_some_and(|connection| connection.get().core().is_ok_and(|core| core.is_in_doubt()));
+        if is_in_doubt || self.line.is_closed() {
+            self.discard(py);
+        }
+    }
+
     fn refused(error: LineError) -> PyErr {
         match error {
             LineError::TimedOut => WriterInUse::new_err("the writer has been in use"),
@@ -109,11 +119,7 @@ impl Writer {
             })
         };
         drop(locked);
-        let is_unknown =
-            |answer: &Answered| matches!(answer, Err(oxlite_core::Error::CommitOutcomeUnknown(_)));
-        if answers.iter().any(is_unknown) {
-            self.discard(py);
-        }
+        self.retire(py);
         // The writer goes on to the next, also while others sync what has been committed.
         let others = batch.give_on(answers.len().saturating_sub(1));
         let settled = match ticket {
@@ -193,7 +199,8 @@ impl Writer {
     }
 
     /// Gives it back.
-    fn give(&self) {
+    fn give(&self, py: Python<'_>) {
+        self.retire(py);
         self.line.give();
     }
 

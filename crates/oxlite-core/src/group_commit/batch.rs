@@ -35,8 +35,8 @@ const ROLLBACK_TO: &str = "ROLLBACK TO oxlite_request";
 pub enum Outcome {
     /// It could not begin. Nothing has been done.
     NotBegun(Error),
-    /// Answers in the order of the requests. Those beyond the last one were not taken up, since there was
-    /// no more time.
+    /// Answers in the order of the requests. Those beyond the last one are still to be run: there was no
+    /// more time, or the connection is in doubt.
     Done(Vec<Result<Answer>>),
 }
 
@@ -93,7 +93,7 @@ enum Ran {
 /// Where a request of a batch stands.
 #[derive(Clone)]
 enum State {
-    /// Not taken up yet.
+    /// Not taken up yet, or to be taken up again.
     Waiting,
     /// Run in the transaction that is open, or was lost.
     Ran(Result<Answer>),
@@ -253,6 +253,10 @@ impl Work<'_> {
     fn each_alone(&self, requests: &[&Request], states: &mut [State]) {
         for (request, state) in requests.iter().zip(states) {
             if let State::Ran(outcome) = state {
+                if self.connection.is_in_doubt() {
+                    *state = State::Waiting;
+                    continue;
+                }
                 *outcome = self.alone(request);
             }
         }

@@ -259,6 +259,11 @@ impl<Q, A> Line<Q, A> {
         }
     }
 
+    /// Whether it lends the writer no more.
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
     /// Waits until the writer has come back; tells whether it has, in time.
     pub fn wait_for_return(&self, timeout: Duration, may_go_on: impl Fn() -> bool) -> bool {
         let ends = Instant::now() + timeout;
