@@ -3,7 +3,9 @@
 import contextlib
 import os
 import signal
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -422,6 +424,66 @@ def test_a_leader_closes_the_connection_of_a_closed_database(tmp_path: Path) -> 
     leader.join(60)
     with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
         connection.execute("SELECT 1")
+
+
+def test_an_authorizer_and_a_tracer_are_not_told_of_savepoints(tmp_path: Path) -> None:
+    traced: list[str] = []
+
+    def setup(connection: sqlite3.Connection) -> None:
+        deny = sqlite3.SQLITE_DENY, sqlite3.SQLITE_OK
+        connection.set_authorizer(
+            lambda action, *_arguments: deny[action != sqlite3.SQLITE_SAVEPOINT]
+        )
+        connection.set_trace_callback(traced.append)
+
+    with Database(tmp_path / "a.db", setup=setup) as db:
+        db.execute("CREATE TABLE t (x UNIQUE)")
+        insert = "INSERT INTO t VALUES (?)"
+        calls = [lambda n=n: db.execute(insert, (n % 3,)) for n in range(4)]
+        outcomes = queue_up(db, calls)
+        assert [type(outcome) for outcome in outcomes[:3]] == [oxlite.Result] * 3
+        assert isinstance(outcomes[3], sqlite3.IntegrityError)
+        assert not [sql for sql in traced if "oxlite" in sql]
+
+
+def test_an_exit_waits_for_no_thread(tmp_path: Path) -> None:
+    """A finaliser writes at the very end; the thread that has the writer goes on no more."""
+    script = """
+        import sys, threading, time
+        import oxlite
+
+        def setup(connection):
+            connection.create_function("sleep", 0, lambda: time.sleep(60))
+
+        class Last:
+            def __del__(self):
+                for call in (
+                    lambda: db.execute("INSERT INTO t VALUES (1)"),
+                    lambda: db.execute("PRAGMA user_version = 1"),
+                    lambda: db.close(timeout=3600),
+                ):
+                    try:
+                        call()
+                    except oxlite.sqlite3.OperationalError as error:
+                        print(type(error).__name__)
+
+        db = oxlite.Database(sys.argv[1], timeout=3600, setup=setup)
+        db.execute("CREATE TABLE t (x)")
+        threading.Thread(
+            target=db.execute, args=("INSERT INTO t VALUES (sleep())",), daemon=True
+        ).start()
+        while not db._writer.holder():
+            pass
+        sys.modules["last"] = Last()
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "a.db")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ended.stdout.split() == ["LockedError", "LockedError", "OperationalError"]
 
 
 def test_durable_commit_is_checked(tmp_path: Path) -> None:

@@ -51,6 +51,15 @@ pub(crate) fn is_ending() -> bool {
     unsafe { ffi::Py_IsInitialized() == 0 }
 }
 
+/// How long to wait for something that another thread has: while the interpreter is ending not at all,
+/// since that thread goes on no more.
+pub(crate) fn patience(_py: Python<'_>, timeout: Duration) -> Duration {
+    match is_ending() {
+        true => Duration::ZERO,
+        false => timeout,
+    }
+}
+
 /// Runs `work`, which touches no Python object, without the GIL; while the interpreter is ending, with
 /// it.
 pub(crate) fn without<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::error::{ProgrammingError, from_core};
-use crate::gil::{is_signalled, raise_kept, without};
+use crate::gil::{is_signalled, patience, raise_kept, without};
 
 /// A fixed number of objects to lend; those who wait for one are served in order.
 #[pyclass(module = "oxlite._native", frozen)]
@@ -32,7 +32,10 @@ impl Pool {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         let taken = match self.core.try_take() {
             Ok(Some(object)) => Ok(object),
-            Ok(None) => without(py, || self.core.take(timeout, || !is_signalled())),
+            Ok(None) => {
+                let timeout = patience(py, timeout);
+                without(py, || self.core.take(timeout, || !is_signalled()))
+            }
             Err(error) => Err(error),
         };
         match taken {
@@ -63,6 +66,7 @@ impl Pool {
     /// has.
     fn wait_for_all(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
+        let timeout = patience(py, timeout);
         let have_all = without(py, || self.core.wait_for_all(timeout, || !is_signalled()));
         raise_kept()?;
         Ok(have_all)

@@ -25,7 +25,7 @@ use crate::baton::give_way;
 use crate::connection::{Connection, lock};
 use crate::cursor::Cursor;
 use crate::error::{ProgrammingError, WriterInUse, from_core};
-use crate::gil::{current_thread, detached, is_signalled, raise_kept, without};
+use crate::gil::{current_thread, detached, is_signalled, patience, raise_kept, without};
 use crate::parameters;
 use crate::values::{described_by, rows_of};
 
@@ -88,8 +88,8 @@ impl Writer {
             },
             LineError::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
             LineError::Reentrant => ProgrammingError::new_err(
-                "This thread is inside db.write() and would wait for itself: write through the \
-                 connection that db.write() has given.",
+                "This thread is inside db.write(), or in a function that a write calls, and would wait for \
+                 itself: write through the connection that db.write() has given.",
             ),
         }
     }
@@ -134,9 +134,10 @@ impl Writer {
         let mut answers = answers.into_iter();
         let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
         others.answer(answers);
-        let answer = own.map_err(|error| from_core(py, error))?;
+        let answer = own.map_err(|error| from_core(py, error));
+        // Nothing is left for a later statement to raise.
         raise_kept()?;
-        Ok(answer)
+        answer
     }
 
     /// The values of a parameter set, without the statement that they are for; `None` if only that, or the
@@ -191,6 +192,7 @@ impl Writer {
             Some(seconds) => timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?,
             None => self.timeout,
         };
+        let timeout = patience(py, timeout);
         let (line, thread) = (&self.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
         self.opened(py)
@@ -255,7 +257,8 @@ impl Writer {
             },
             since: Instant::now(),
         };
-        let (line, thread, timeout) = (&self.line, current_thread(), self.timeout);
+        let (line, thread) = (&self.line, current_thread());
+        let timeout = patience(py, self.timeout);
         let submitted = match line.try_submit(thread, waiting).map_err(Self::refused)? {
             Ok(batch) => Submitted::Leads(batch),
             Err(waiting) => without(py, || {
@@ -279,6 +282,7 @@ impl Writer {
     fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         self.line.close();
+        let timeout = patience(py, timeout);
         let line = &self.line;
         let is_back = without(py, || line.wait_for_return(timeout, || !is_signalled()));
         raise_kept()?;

@@ -227,7 +227,7 @@ impl Locked<'_> {
     }
 
     /// Runs a statement of our own, of which neither authorizer nor tracer is told.
-    fn silently<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn silently<T>(&self, work: impl FnOnce() -> T) -> T {
         let is_silent = &self.callbacks().is_silent;
         let was_silent = is_silent.replace(true);
         let result = work();

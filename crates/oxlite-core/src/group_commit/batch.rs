@@ -125,6 +125,11 @@ impl Work<'_> {
         self.connection.run(self.locked, sql)
     }
 
+    /// What marks the requests within the transaction is nobody's business: an authorizer might refuse it.
+    fn mark(&self, sql: &str) -> Result<()> {
+        self.locked.silently(|| self.control(sql))
+    }
+
     fn execute(&self, request: &Request) -> Result<Answer> {
         let stretch = self
             .statement_timeout
@@ -212,7 +217,7 @@ impl Work<'_> {
 
     /// Runs one request in the midst of the transaction.
     fn within(&self, request: &Request) -> Ran {
-        if let Err(error) = self.control(SAVEPOINT) {
+        if let Err(error) = self.mark(SAVEPOINT) {
             return self.lose(error);
         }
         let outcome = self.execute(request);
@@ -233,10 +238,8 @@ impl Work<'_> {
             Ok(answer) => (true, Ok(answer)),
         };
         let ended = match is_kept {
-            true => self.control(RELEASE),
-            false => self
-                .control(ROLLBACK_TO)
-                .and_then(|()| self.control(RELEASE)),
+            true => self.mark(RELEASE),
+            false => self.mark(ROLLBACK_TO).and_then(|()| self.mark(RELEASE)),
         };
         match ended {
             Ok(()) => Ran::Kept(outcome),
