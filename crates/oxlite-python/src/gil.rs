@@ -38,7 +38,7 @@ pub(crate) const PROGRESS_OPERATIONS: i32 = 2000;
 struct Crossing<T>(T);
 
 // SAFETY: private to this module, and given guards of connections alone, by `detached`, `detached_pair`,
-// `close` and `wait_for`.
+// `detached_to_the_end` and `wait_for`.
 // They are not sent anywhere: the closure runs on this very thread before `detach` returns. And
 // they touch no Python object: neither `oxlite-core` nor `oxlite-sqlite` knows Python, and a `Py`
 // dropped inside them (a statement's note) is put aside by PyO3 until the GIL is back.
@@ -124,13 +124,22 @@ impl ConnectionGuard for Locked<'_> {}
 impl ConnectionGuard for Glance<'_> {}
 impl ConnectionGuard for BackupTarget<'_> {}
 
-/// Closes a connection without the GIL: the last one of a file runs a checkpoint.
-pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
+/// Like [`detached`], for work that lets go of the connection before it ends.
+pub(crate) fn detached_to_the_end<'c, T: Send>(
+    py: Python<'_>,
+    locked: Locked<'c>,
+    work: impl FnOnce(Locked<'c>) -> T + Send,
+) -> T {
     let locked = Crossing(locked);
     without(py, move || {
         let locked = locked;
-        core.close(locked.0)
+        work(locked.0)
     })
+}
+
+/// Closes a connection without the GIL: the last one of a file runs a checkpoint.
+pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_core::Result<()> {
+    detached_to_the_end(py, locked, |locked| core.close(locked))
 }
 
 /// Waits for the connection's lock without the GIL. Refused while the interpreter is ending: whoever

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Batch, Line, LineError, Outcome, Parameters, Request, Submitted, Value,
-    run_batch_unsettled, timeout_from_seconds,
+    Answer, Batch, Connection as Core, Line, LineError, Locked, Outcome, Parameters, Request,
+    Submitted, Ticket, Value, run_batch_unsettled, timeout_from_seconds,
 };
 use parking_lot::Mutex;
 use pyo3::PyTraverseError;
@@ -25,7 +25,9 @@ use crate::baton::give_way;
 use crate::connection::{Connection, lock};
 use crate::cursor::Cursor;
 use crate::error::{ProgrammingError, WriterInUse, from_core};
-use crate::gil::{current_thread, detached, is_signalled, patience, raise_kept, without};
+use crate::gil::{
+    current_thread, detached_to_the_end, is_signalled, patience, raise_kept, without,
+};
 use crate::parameters;
 use crate::values::{described_by, rows_of};
 
@@ -94,50 +96,53 @@ impl Writer {
         }
     }
 
-    /// Runs a batch that this thread leads.
+    /// Runs a batch that this thread leads. Others are answered, and the writer given on, without the GIL:
+    /// beside busy threads it may take a switch interval to be had.
     fn lead(&self, py: Python<'_>, batch: Batch<Waiting, Answered>) -> PyResult<Answer> {
         let connection = self.opened(py)?;
-        let settings = connection.get().execution_settings(py);
+        let timeout = connection.get().execution_settings(py).statement_timeout;
         let core = connection.get().core()?;
         let locked = lock(py, core)?;
-        let (mut answers, ticket) = {
-            let requests = &batch;
-            detached(py, &locked, move |locked| {
-                let waited = requests.requests().map(|waiting| waiting.since.elapsed());
-                let remaining = self
-                    .timeout
-                    .saturating_sub(waited.max().unwrap_or_default());
-                let requests = requests.requests().map(|waiting| &waiting.request);
-                let timeout = settings.statement_timeout;
-                let (outcome, ticket) =
-                    run_batch_unsettled(core, locked, requests, remaining, timeout);
-                match outcome {
-                    // The others try for themselves.
-                    Outcome::NotBegun(error) => (vec![Err(error)], ticket),
-                    Outcome::Done(answers) => (answers, ticket),
-                }
-            })
-        };
-        drop(locked);
-        self.retire(py);
-        // The writer goes on to the next, also while others sync what has been committed.
-        let others = batch.give_on(answers.len().saturating_sub(1));
-        let settled = match ticket {
-            Some(ticket) => without(py, || ticket.settle()),
-            None => Ok(()),
-        };
-        if let Err(error) = settled {
-            for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
-                *answer = Err(error.clone());
+        let concluded = detached_to_the_end(py, locked, |locked| {
+            let (answers, ticket) = self.run(core, &locked, &batch, timeout);
+            drop(locked);
+            match core.is_in_doubt() || self.line.is_closed() {
+                true => Err(Box::new((batch, answers, ticket))),
+                false => Ok(conclude(batch, answers, ticket)),
             }
-        }
-        let mut answers = answers.into_iter();
-        let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
-        others.answer(answers);
+        });
+        let own = match concluded {
+            Ok(own) => own,
+            Err(left) => {
+                let (batch, answers, ticket) = *left;
+                // Nobody is to have the connection any more.
+                self.discard(py);
+                without(py, || conclude(batch, answers, ticket))
+            }
+        };
         let answer = own.map_err(|error| from_core(py, error));
         // Nothing is left for a later statement to raise.
         raise_kept()?;
         answer
+    }
+
+    fn run(
+        &self,
+        core: &Core,
+        locked: &Locked<'_>,
+        batch: &Batch<Waiting, Answered>,
+        statement_timeout: Option<Duration>,
+    ) -> (Vec<Answered>, Option<Ticket>) {
+        let waited = batch.requests().map(|waiting| waiting.since.elapsed());
+        let remaining = self
+            .timeout
+            .saturating_sub(waited.max().unwrap_or_default());
+        let requests = batch.requests().map(|waiting| &waiting.request);
+        match run_batch_unsettled(core, locked, requests, remaining, statement_timeout) {
+            // The others try for themselves.
+            (Outcome::NotBegun(error), ticket) => (vec![Err(error)], ticket),
+            (Outcome::Done(answers), ticket) => (answers, ticket),
+        }
     }
 
     /// The values of a parameter set, without the statement that they are for; `None` if only that, or the
@@ -166,6 +171,33 @@ impl Writer {
         }
         Ok(Some(Parameters::Named(values)))
     }
+}
+
+/// Answers the others and gives the writer on; the leader's own answer is returned.
+///
+/// Answered first, they come back in time for the next batch: given on first, it took up half as many. What
+/// others have to sync is waited for without the writer.
+fn conclude(
+    mut batch: Batch<Waiting, Answered>,
+    mut answers: Vec<Answered>,
+    ticket: Option<Ticket>,
+) -> Answered {
+    let Some(ticket) = ticket else {
+        let mut answers = answers.into_iter();
+        let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
+        batch.answer_others(answers);
+        return own;
+    };
+    let others = batch.give_on(answers.len().saturating_sub(1));
+    if let Err(error) = ticket.settle() {
+        for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
+            *answer = Err(error.clone());
+        }
+    }
+    let mut answers = answers.into_iter();
+    let own = answers.next().unwrap_or_else(|| Ok(Answer::default()));
+    others.answer(answers);
+    own
 }
 
 #[pymethods]
