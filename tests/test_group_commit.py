@@ -574,3 +574,49 @@ def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
                 write("INSERT INTO t VALUES (2)")
         db._setup = None
         assert db.query("SELECT x FROM t") == [(1,)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_signal_handler_does_not_wait_for_whom_it_interrupts(db: Database) -> None:
+    raised: list[BaseException] = []
+    is_over = threading.Event()
+
+    def write(_number: int, _frame: object) -> None:
+        try:
+            db.execute("INSERT INTO t (thread) VALUES ('handler')")
+        except sqlite3.Error as error:
+            raised.append(error)
+        is_over.set()
+
+    def hold() -> None:
+        with db.write():
+            until(lambda: db.stats().writer_waiting)
+            os.kill(os.getpid(), signal.SIGINT)
+            until(is_over.is_set)
+
+    before = signal.signal(signal.SIGINT, write)
+    try:
+        for wait in (lambda: db.execute("INSERT INTO t (thread) VALUES (1)"), db.checkpoint):
+            is_over.clear()
+            holder = threading.Thread(target=hold)
+            holder.start()
+            until(lambda: db._writer.holder())
+            wait()
+            holder.join(60)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ["would wait for itself" in str(error) for error in raised] == [True, True]
+    assert db.query("SELECT thread FROM t") == [(1,)]
+
+
+def test_a_write_is_counted_once(tmp_path: Path) -> None:
+    def setup(connection: sqlite3.Connection) -> None:
+        connection.create_function("sleep", 0, lambda: time.sleep(0.004))
+
+    with Database(tmp_path / "a.db", setup=setup) as db:
+        db.execute("CREATE TABLE t (x)")
+        before = db.stats()
+        queue_up(db, [lambda: db.execute("INSERT INTO t VALUES (sleep())") for _ in range(8)])
+        after = db.stats()
+        assert after.batches - before.batches > 1, "one transaction does not last for so long"
+        assert after.batched_writes - before.batched_writes == 8

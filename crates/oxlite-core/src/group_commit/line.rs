@@ -68,7 +68,7 @@ pub enum LineError {
     Cancelled,
     /// The line is closed.
     Closed,
-    /// This thread has it already.
+    /// This thread has it already, or waits for it.
     Reentrant,
 }
 
@@ -310,12 +310,19 @@ impl<Q, A> State<Q, A> {
         }
         match self.holder {
             Some((holder, _)) if holder == thread => Err(LineError::Reentrant),
+            // A signal handler runs in the middle of a wait.
+            Some(_) if self.waits(thread) => Err(LineError::Reentrant),
             Some(_) => Ok(false),
             None => {
                 self.holder = Some((thread, Instant::now()));
                 Ok(true)
             }
         }
+    }
+
+    fn waits(&self, thread: u64) -> bool {
+        let mut seats = self.requests.iter().chain(&self.alone);
+        seats.any(|seat| seat.thread == thread)
     }
 
     /// Gives the writer, which is free, to the next in line.
@@ -430,6 +437,7 @@ impl<Q, A> Batch<Q, A> {
         }
         let mut state = self.line.state.lock();
         while let Some((seat, request)) = self.others.pop_back() {
+            state.batched -= 1;
             if state.is_closed {
                 seat.hand(Handed::Closed);
                 continue;
