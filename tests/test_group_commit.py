@@ -369,6 +369,29 @@ def test_a_lock_held_elsewhere_fails_each_in_its_own_time(tmp_path: Path) -> Non
         other.close()
 
 
+def test_those_that_are_run_alone_do_not_wait_one_after_the_other(tmp_path: Path) -> None:
+    """Their COMMIT is refused, and then somebody else takes the lock."""
+    path = tmp_path / "a.db"
+    with Database(path, timeout=1) as db:
+        db.execute("CREATE TABLE t (x)")
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection = db._writer.connection
+        assert connection is not None
+        main = threading.get_ident()
+        connection.set_commit_hook(lambda: threading.get_ident() != main)
+        connection.set_rollback_hook(
+            lambda: other.in_transaction or other.execute("BEGIN IMMEDIATE")
+        )
+        before = db.stats()
+        outcomes = queue_up(db, [lambda: db.execute("INSERT INTO t VALUES (1)") for _ in range(6)])
+        assert {type(outcome) for outcome in outcomes} == {oxlite.LockedError}
+        assert db.stats().batches > before.batches + 1, "the first one waits for itself alone"
+        other.rollback()
+        assert db.execute("INSERT INTO t VALUES (2)").rowcount == 1
+        assert db.query("SELECT x FROM t") == [(2,)]
+        other.close()
+
+
 def test_writing_inside_a_write_is_refused(db: Database) -> None:
     with db.write():
         for call in (

@@ -116,7 +116,7 @@ def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
     run(
         tmp_path,
         """
-        # Those whose COMMIT was refused are committed each by itself; the first of them meets the disk.
+        # COMMIT is refused, so each is committed by itself; the first of them meets the disk.
         refusals = [True]
         opened = [db._writer.connection]
         opened[0].set_commit_hook(lambda: bool(refusals and refusals.pop()))

@@ -36,7 +36,7 @@ pub enum Outcome {
     /// It could not begin. Nothing has been done.
     NotBegun(Error),
     /// Answers in the order of the requests. Those beyond the last one are still to be run: there was no
-    /// more time, or the connection is in doubt.
+    /// more time, or the last one has met what they would have met as well.
     Done(Vec<Result<Answer>>),
 }
 
@@ -253,15 +253,23 @@ impl Work<'_> {
         Ran::Lost(error)
     }
 
+    /// Runs each by itself, as long as they do not meet what the others would meet as well: a lock, for
+    /// which each would wait after the other, or a connection in doubt.
     fn each_alone(&self, requests: &[&Request], states: &mut [State]) {
+        let mut goes_on = true;
         for (request, state) in requests.iter().zip(states) {
-            if let State::Ran(outcome) = state {
-                if self.connection.is_in_doubt() {
-                    *state = State::Waiting;
-                    continue;
-                }
-                *outcome = self.alone(request);
+            let State::Ran(outcome) = state else {
+                continue;
+            };
+            if !goes_on {
+                *state = State::Waiting;
+                continue;
             }
+            *outcome = self.alone(request);
+            goes_on = !matches!(
+                outcome,
+                Err(Error::Locked { .. } | Error::CommitOutcomeUnknown(_))
+            );
         }
     }
 
