@@ -392,6 +392,40 @@ def test_those_that_are_run_alone_do_not_wait_one_after_the_other(tmp_path: Path
         other.close()
 
 
+def test_the_lock_of_an_attached_database_is_only_for_who_writes_there(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "b.db", isolation_level=None)
+    other.execute("CREATE TABLE t (x)")
+
+    def setup(connection: sqlite3.Connection) -> None:
+        connection.execute("ATTACH ? AS b", (str(tmp_path / "b.db"),))
+
+    with Database(tmp_path / "a.db", setup=setup, timeout=1) as db:
+        db.execute("CREATE TABLE main.t (x)")
+        outcomes: list[object] = []
+
+        def write(number: int) -> None:
+            schema = "b" if number == 3 else "main"
+            try:
+                outcomes.append(db.execute(f"INSERT INTO {schema}.t VALUES (?)", (number,)))
+            except oxlite.LockedError as error:
+                outcomes.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+        db._writer.take([])
+        for index, thread in enumerate(threads):
+            thread.start()
+            until(lambda index=index: db.stats().writer_waiting > index)
+        other.execute("BEGIN IMMEDIATE")
+        db._writer.give()
+        for thread in threads[:3]:
+            thread.join(60)
+        assert [type(outcome) for outcome in outcomes[:3]] == [oxlite.Result] * 3
+        other.rollback()
+        for thread in threads:
+            thread.join(60)
+    other.close()
+
+
 def test_writing_inside_a_write_is_refused(db: Database) -> None:
     with db.write():
         for call in (

@@ -784,6 +784,13 @@ impl<'c> Locked<'c> {
         self.path_of(c"main")
     }
 
+    /// Whether it has databases attached.
+    pub fn has_attached(&self) -> bool {
+        // Behind main and temp.
+        // SAFETY: open and locked by this guard; an index out of range gives NULL.
+        unsafe { !ffi::sqlite3_db_name(self.database(), 2).is_null() }
+    }
+
     /// The file of an attached database; `None` if it is not in one.
     pub fn path_of(&self, schema: &CStr) -> Option<PathBuf> {
         let name = self.filename_of(schema);

@@ -62,8 +62,10 @@ pub fn run<'r>(
         locked,
         statement_timeout,
     };
+    // BEGIN IMMEDIATE takes the locks of all attached databases, also of those that nobody writes to.
+    let is_for_one = requests.len() == 1 || locked.has_attached();
     connection.waiting_at_most(timeout, || match requests[..] {
-        [request] => Outcome::Done(vec![work.alone(request)]),
+        [request, ..] if is_for_one => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),
     })
 }
