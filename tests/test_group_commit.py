@@ -230,26 +230,63 @@ def test_row_factories_and_what_needs_the_connection(tmp_path: Path) -> None:
         assert [outcome.rows for outcome in outcomes] == [[(b"a",)]] * 3
 
 
-def test_functions_of_the_application_may_be_called(tmp_path: Path) -> None:
-    calls: list[int] = []
+def test_code_of_the_application_runs_in_the_thread_that_asked_for_it(tmp_path: Path) -> None:
+    lock = threading.RLock()
+    calls: dict[int, set[int]] = {}
 
     def setup(connection: sqlite3.Connection) -> None:
         def double(number: int) -> int:
-            calls.append(number)
+            with lock:
+                calls.setdefault(threading.get_ident(), set()).add(number)
             if number == 3:
-                raise ValueError("three")
+                raise SystemExit(3)
             return number * 2
 
         connection.create_function("double", 1, double)
 
     with Database(tmp_path / "a.db", setup=setup) as db:
         db.execute("CREATE TABLE t (x)")
-        insert = "INSERT INTO t VALUES (double(?))"
-        outcomes = queue_up(db, [lambda n=n: db.execute(insert, (n,)) for n in range(6)])
+
+        def write(number: int) -> object:
+            try:
+                return db.execute("INSERT INTO t VALUES (double(?))", (number,))
+            except SystemExit as error:
+                return error
+
+        outcomes = queue_up(db, [lambda n=n: write(n) for n in range(6)])
         assert [type(outcome) for outcome in outcomes].count(oxlite.Result) == 5
-        assert isinstance(outcomes[3], sqlite3.OperationalError)
+        assert isinstance(outcomes[3], SystemExit)
         assert db.query("SELECT x FROM t") == [(0,), (2,), (4,), (8,), (10,)]
-        assert set(calls) == set(range(6))
+        assert sorted(map(sorted, calls.values())) == [[n] for n in range(6)]
+
+        def with_the_lock(number: int) -> None:
+            with lock:
+                db.execute("INSERT INTO t VALUES (double(?))", (10 + number,))
+
+        crowd(with_the_lock)
+
+
+def test_what_runs_alone_answers_as_what_runs_together(db: Database) -> None:
+    class Mapping(dict[str, object]):
+        """Known by the statement alone."""
+
+    db.execute("INSERT INTO t (id, thread) VALUES (77, 0)")
+    statements = [
+        "UPDATE t SET number = :x",
+        "INSERT OR IGNORE INTO t (id) VALUES (77 + 0 * :x)",
+        "INSERT INTO t (id) VALUES (77) ON CONFLICT DO UPDATE SET number = :x",
+        "INSERT INTO t (thread) VALUES (:x) RETURNING thread",
+        "DELETE FROM t WHERE thread = :x RETURNING id",
+    ]
+    together = [db.execute(sql, {"x": 5}) for sql in statements]
+    alone = [db.execute(sql, Mapping(x=5)) for sql in statements]
+    assert alone == together
+    insert = "INSERT INTO t (thread) VALUES (?)"
+    for sets in ([(1,), (2,)], iter([(1,), (2,)])):
+        assert db.executemany(insert, sets)[:2] == (2, db.query_one("SELECT max(id) FROM t")[0])
+    for nothing in ([(1,)], iter([(1,)])):
+        with pytest.raises(sqlite3.ProgrammingError, match="can only execute DML"):
+            db.executemany("WITH x AS (SELECT ? AS y) SELECT y FROM x", nothing)
 
 
 @pytest.mark.parametrize("sql", ["BEGIN", "SAVEPOINT a", "BEGIN IMMEDIATE"])
@@ -365,29 +402,6 @@ def test_a_lock_held_elsewhere_fails_each_in_its_own_time(tmp_path: Path) -> Non
         assert len(errors) == 8
         other.rollback()
         db.execute("INSERT INTO t VALUES (2)")
-        assert db.query("SELECT x FROM t") == [(2,)]
-        other.close()
-
-
-def test_those_that_are_run_alone_do_not_wait_one_after_the_other(tmp_path: Path) -> None:
-    """Their COMMIT is refused, and then somebody else takes the lock."""
-    path = tmp_path / "a.db"
-    with Database(path, timeout=1) as db:
-        db.execute("CREATE TABLE t (x)")
-        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        connection = db._writer.connection
-        assert connection is not None
-        main = threading.get_ident()
-        connection.set_commit_hook(lambda: threading.get_ident() != main)
-        connection.set_rollback_hook(
-            lambda: other.in_transaction or other.execute("BEGIN IMMEDIATE")
-        )
-        before = db.stats()
-        outcomes = queue_up(db, [lambda: db.execute("INSERT INTO t VALUES (1)") for _ in range(6)])
-        assert {type(outcome) for outcome in outcomes} == {oxlite.LockedError}
-        assert db.stats().batches > before.batches + 1, "the first one waits for itself alone"
-        other.rollback()
-        assert db.execute("INSERT INTO t VALUES (2)").rowcount == 1
         assert db.query("SELECT x FROM t") == [(2,)]
         other.close()
 

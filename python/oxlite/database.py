@@ -491,9 +491,8 @@ class Database:
         """Run one statement on the writer, in a transaction of its own.
 
         With ``durable_commit="group"`` an INSERT, UPDATE, DELETE or REPLACE may share its COMMIT
-        with those of other threads. It succeeds or fails as if it were alone; but SQL functions
-        may be called in another thread, and again if a transaction has to be repeated. A signal
-        does not interrupt it once it has begun together with others.
+        with those of other threads. It succeeds or fails as if it were alone; but a signal does not
+        interrupt it once it has begun together with others.
 
         Args:
             sql: One statement. BEGIN, COMMIT and their like are refused.
@@ -526,6 +525,7 @@ class Database:
     def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
         with self._lent_writer() as connection:
+            self._writer.forget_rowid()
             cursor = connection.execute(sql, parameters)
             rows = cursor.fetchall()
             if connection.in_transaction:
@@ -533,8 +533,7 @@ class Database:
                     "A transaction of several statements needs db.write(); this one was rolled"
                     " back."
                 )
-            has_changed = cursor.rowcount > 0
-            return Result(cursor.rowcount, cursor.lastrowid if has_changed else None, rows)
+            return Result(cursor.rowcount, self._writer.latest_rowid(), rows)
 
     def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
         """Run one statement on the writer with each set of parameters, all in one transaction.
@@ -549,8 +548,9 @@ class Database:
         if answer is not None:
             return Result(*answer)
         with self.write() as connection:
+            self._writer.forget_rowid()
             cursor = connection.executemany(sql, parameters)
-            return Result(cursor.rowcount, cursor.lastrowid, [])
+            return Result(cursor.rowcount, self._writer.latest_rowid(), [])
 
     def checkpoint(
         self,

@@ -31,10 +31,10 @@ def caught(call):
     except Exception as error:
         return error
 
-def in_line(count):
+def in_line(count, sql=lambda index: INSERT):
     outcomes = [None] * count
     def run(index):
-        outcomes[index] = caught(lambda: db.execute(INSERT, (index,)))
+        outcomes[index] = caught(lambda: db.execute(sql(index), (index,)))
     threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
     writer = db._writer
     writer.take([])
@@ -116,18 +116,19 @@ def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
     run(
         tmp_path,
         """
-        # COMMIT is refused, so each is committed by itself; the first of them meets the disk.
-        refusals = [True]
+        # Four end the transaction for all, so the first is run by itself; it meets the disk.
+        db.execute("CREATE TABLE u (x CHECK (x = 0))")
+        POISON = "INSERT OR ROLLBACK INTO u VALUES (?)"
         opened = [db._writer.connection]
-        opened[0].set_commit_hook(lambda: bool(refusals and refusals.pop()))
         db._setup = opened.append
-        writer, threads, outcomes = in_line(4)
+        writer, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
         injector.arm("sync", 1, False, errno.EIO)
         writer.give()
         for thread in threads: thread.join()
-        assert injector.disarm() == 1 and not refusals
+        assert injector.disarm() == 1
         assert type(outcomes[0]) is oxlite.CommitOutcomeUnknown, outcomes
-        assert outcomes[1:] == [None] * 3, outcomes
+        assert {type(outcome) for outcome in outcomes[1:5]} == {sqlite3.IntegrityError}, outcomes
+        assert outcomes[5:] == [None] * 3, outcomes
         assert len(opened) == 2
         # Somebody keeps the error to himself.
         with db.write() as connection:

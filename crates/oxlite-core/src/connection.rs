@@ -47,6 +47,8 @@ pub struct Connection {
     converted: Option<JournalConversion>,
     /// Whether a COMMIT had an outcome that is unknown.
     is_in_doubt: AtomicBool,
+    /// Whether SQLite may call code of the application.
+    has_callbacks: AtomicBool,
 }
 
 impl Connection {
@@ -95,6 +97,7 @@ impl Connection {
             settings: applied.settings,
             converted: applied.converted,
             is_in_doubt: AtomicBool::new(false),
+            has_callbacks: AtomicBool::new(false),
         })
     }
 
@@ -121,6 +124,16 @@ impl Connection {
     /// How opening has changed the journal mode of an existing file, persistently; if it has.
     pub fn converted(&self) -> Option<&JournalConversion> {
         self.converted.as_ref()
+    }
+
+    /// Notes that SQLite may call code of the application from now on: functions, collations, hooks.
+    pub fn note_callback(&self) {
+        self.has_callbacks.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that may be.
+    pub(crate) fn has_callbacks(&self) -> bool {
+        self.has_callbacks.load(Ordering::Relaxed)
     }
 
     /// Runs `work`, in which it waits for the write lock for at most `timeout`; where it stands in no

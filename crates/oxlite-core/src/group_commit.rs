@@ -14,4 +14,4 @@ mod request;
 
 pub use batch::{Outcome, run as run_batch, run_unsettled as run_batch_unsettled};
 pub use line::{Batch, Line, LineError, LineStatistics, Submitted, Unanswered};
-pub use request::{Answer, Parameters, Request};
+pub use request::{Answer, NO_ROWID, Parameters, Request};

@@ -58,8 +58,8 @@ pub use connection::{Connection, Ticket};
 pub use deadline::{Deadline, Stretch};
 pub use error::{Error, Result};
 pub use group_commit::{
-    Answer, Batch, Line, LineError, LineStatistics, Outcome, Parameters, Request, Submitted,
-    Unanswered, run_batch, run_batch_unsettled,
+    Answer, Batch, Line, LineError, LineStatistics, NO_ROWID, Outcome, Parameters, Request,
+    Submitted, Unanswered, run_batch, run_batch_unsettled,
 };
 pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
 pub use pool::{Pool, PoolError, PoolStatistics};

@@ -1,6 +1,7 @@
 //! Batches of write requests: whatever one of them does, the others come through, once each.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -216,6 +217,43 @@ fn all_that_end_the_transaction_do_not_keep_the_others_from_it() {
         scratch.column("SELECT count(*) FROM entry WHERE caller >= 0"),
         [20]
     );
+}
+
+#[test]
+fn those_that_are_run_alone_do_not_wait_one_after_the_other() {
+    let scratch = Scratch::new();
+    let path = scratch.folder.join("app.db");
+    let name = path.to_str().expect("UTF-8");
+    let profile = Profile::named("cache").expect("known");
+    let options = OpenOptions::new(name, profile).expect("valid");
+    // It cannot wait for us, in whose midst it runs.
+    let options = options.with_timeout(0.0).expect("valid");
+    let other = Arc::new(Connection::open(&options).expect("opens"));
+    let locked = scratch.connection.lock().expect("open");
+    // With the fourth loss, after which each is run alone, somebody else takes the lock.
+    let (taker, losses) = (Arc::clone(&other), AtomicU32::new(0));
+    locked.set_rollback_hook(Some(Box::new(move || {
+        if losses.fetch_add(1, Ordering::Relaxed) == 3 {
+            let locked = taker.lock().expect("open");
+            locked.execute_batch("BEGIN IMMEDIATE").expect("is free");
+        }
+    })));
+    let poison = || request("INSERT INTO guard VALUES ('rollback')", vec![]);
+    let mut requests = vec![good(0), good(1)];
+    requests.extend((0..4).map(|_| poison()));
+    requests.push(good(2));
+    let timeout = Duration::from_millis(50);
+    let outcome = run_batch(&scratch.connection, &locked, &requests, timeout, None);
+    let Outcome::Done(answers) = outcome else {
+        panic!("{outcome:?}")
+    };
+    // The first waits for its time; the second is left to wait for its own.
+    assert!(
+        matches!(answers[..], [Err(Error::Locked { .. })]),
+        "{answers:?}"
+    );
+    let taken = other.lock().expect("open");
+    taken.execute_batch("ROLLBACK").expect("is open");
 }
 
 #[test]

@@ -47,7 +47,7 @@ struct Work<'b> {
     statement_timeout: Option<Duration>,
 }
 
-/// Runs requests, at least one, on a connection without a transaction. The write lock is waited for as
+/// Runs requests, at least one, on a connection without a transaction: all of them, or the first few. The write lock is waited for as
 /// long as `timeout`; a statement of theirs may take `statement_timeout`.
 pub fn run<'r>(
     connection: &Connection,
@@ -62,8 +62,10 @@ pub fn run<'r>(
         locked,
         statement_timeout,
     };
-    // BEGIN IMMEDIATE takes the locks of all attached databases, also of those that nobody writes to.
-    let is_for_one = requests.len() == 1 || locked.has_attached();
+    // Code of the application is called by the thread that asked for it: it may need locks that this one
+    // has, and what it raises is that one's. And BEGIN IMMEDIATE takes the locks of all attached databases,
+    // also of those that nobody writes to.
+    let is_for_one = requests.len() == 1 || connection.has_callbacks() || locked.has_attached();
     connection.waiting_at_most(timeout, || match requests[..] {
         [request, ..] if is_for_one => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),

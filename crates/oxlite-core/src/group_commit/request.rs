@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::statement_cache::CachedStatement;
 
 /// No row id that an insert would give in practice: tells whether there was one.
-const NO_ROWID: i64 = i64::MIN;
+pub const NO_ROWID: i64 = i64::MIN;
 
 /// The values of one execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,12 @@ impl Request {
             });
         };
         let before = locked.last_insert_rowid();
+        if self.is_many && cached.statement.is_read_only() {
+            connection.keep(cached, locked);
+            return Err(Error::Programming(
+                "executemany() can only execute DML statements.".into(),
+            ));
+        }
         locked.set_last_insert_rowid(NO_ROWID);
         let outcome = self.execute_sets(connection, locked, &mut cached);
         if outcome.is_err() {

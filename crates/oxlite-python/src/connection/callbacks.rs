@@ -26,7 +26,10 @@ impl Connection {
         set: impl FnOnce(&Locked<'_>, Option<Callable>) -> PyResult<()>,
     ) -> PyResult<()> {
         let callable = callable.map(Callable::new);
-        self.on_locked(py, |_, locked| set(locked, callable.clone()))?;
+        self.on_locked(py, |core, locked| {
+            core.note_callback();
+            set(locked, callable.clone())
+        })?;
         let replaced = {
             let mut attributes = self.attributes.get_mut(py);
             attributes.callables.replace(kind, callable)

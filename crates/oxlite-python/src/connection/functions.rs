@@ -20,7 +20,8 @@ impl Connection {
         failure: &'static str,
         define: impl FnOnce(&Locked<'_>) -> oxlite_sqlite::Result<()>,
     ) -> PyResult<()> {
-        self.on_locked(py, |_, locked| {
+        self.on_locked(py, |core, locked| {
+            core.note_callback();
             define(locked).map_err(|error| match error.primary_code() {
                 codes::SQLITE_NOMEM => from_sqlite(py, &error),
                 _ => OperationalError::new_err(failure),
@@ -76,7 +77,8 @@ impl Connection {
     ) -> PyResult<()> {
         let name = c_name(name)?;
         let aggregate = aggregate_class.map(PythonAggregate::new);
-        self.on_locked(py, |_, locked| {
+        self.on_locked(py, |core, locked| {
+            core.note_callback();
             locked
                 .create_window_function(&name, num_params, aggregate)
                 // The standard library's class for wrong arguments here, unlike for the others.
@@ -103,7 +105,8 @@ impl Connection {
             return Err(PyTypeError::new_err("parameter must be callable"));
         }
         let collation = callback.map(function::collation);
-        self.on_locked(py, |_, locked| {
+        self.on_locked(py, |core, locked| {
+            core.note_callback();
             locked
                 .create_collation(&name, collation)
                 .map_err(|error| from_sqlite(py, &error))
