@@ -115,6 +115,15 @@ pub(crate) fn is_armed() -> bool {
     IS_ARMED.load(Ordering::SeqCst)
 }
 
+/// Whether SQLite is not to sleep between two tries for a lock: one that fails may never be granted, but
+/// where the process is to be killed, others have the locks.
+pub(crate) fn skips_sleep() -> bool {
+    is_armed()
+        && STATE
+            .lock()
+            .is_ok_and(|state| state.fault.is_some_and(|fault| fault.effect != KILL))
+}
+
 pub(crate) fn disarm() -> u64 {
     IS_ARMED.store(false, Ordering::SeqCst);
     STATE.lock().map_or(0, |mut state| {
