@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.crash import controls, kept, report, trouble
-from tests.crash.callers import Play
+from tests.crash.callers import SHARED, Play
 from tests.crash.campaign import VIOLATIONS, Task, run
 from tests.crash.judge import Judge, Tally
 from tests.crash.recording import ROOT, Player
@@ -35,9 +35,10 @@ _KILLINGS_AMONG = 500
 _HEADING = """\
 `make crash` records, below everything of ours, what Oxlite does to its files, and judges what a
 disk may hold when the power fails at any moment of it: every acknowledged transaction is there
-(`durable`; with `web` what is there is a beginning of all commits), none that failed, none in part,
-and `integrity_check` and `foreign_key_check` find nothing. The model and its limits: "How is it
-known what a power cut leaves?" in [DESIGN.md](../../DESIGN.md)."""
+(`durable`, and `shared`, which is `web` with `durable_commit="shared"`; with `web` what is there
+is a beginning of all commits), none that failed, none in part, and `integrity_check` and
+`foreign_key_check` find nothing. The model and its limits: "How is it known what a power cut
+leaves?" in [DESIGN.md](../../DESIGN.md)."""
 
 
 def arguments() -> argparse.Namespace:
@@ -68,7 +69,7 @@ def plays(seed: int, wanted: str | None) -> Iterator[Task]:
     names = [name for name in [*LONG, PROCESSES] if wanted in (None, name)]
     while True:
         for name in names:
-            for profile in ("durable", "web"):
+            for profile in ("durable", "web", SHARED):
                 yield Task(Play(name, profile, seed), _RANDOM_IMAGES)
         seed += 1
 

@@ -22,6 +22,9 @@ _TIMEOUT_SECONDS = 30.0
 _TIMEOUT_IN_TROUBLE_SECONDS = 0.05
 _TOKENS_OF_A_CALLER = 10_000
 
+SHARED = "shared"
+"""Stands for a profile: the profile web with ``durable_commit="shared"``."""
+
 Row = tuple[int, int, int, bytes]
 Rows = list[Row]
 
@@ -53,7 +56,14 @@ class Play:
     @property
     def is_durable(self) -> bool:
         """Whether what is acknowledged must outlive a power cut."""
-        return self.profile in {"durable", "stock"}
+        return self.profile in {"durable", "stock", SHARED}
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """How a connection is opened."""
+        if self.profile == SHARED:
+            return {"profile": "web", "durable_commit": "shared"}
+        return {"profile": self.profile}
 
     def as_json(self) -> dict[str, Any]:
         """For another process."""
@@ -115,18 +125,21 @@ class Stage:
         """Opens the database for a whole process."""
         return oxlite.Database(
             self.path,
-            profile=self.play.profile,
             timeout=self.timeout_seconds,
             pragmas=self.pragmas,
-            **self.options,
+            **{**self.options, **self.play.opening},
         )
 
     @contextmanager
     def connection(self, name: str = DATABASE, **pragmas: int) -> Iterator[sqlite3.Connection]:
         """Opens one connection."""
+        opening = self.play.opening
+        if name != DATABASE and self.play.profile == SHARED:
+            # A copy is made by one alone, and by no statement's commit.
+            opening = {"profile": "durable"}
         connection = oxlite.connect(
             self.folder / name,
-            profile=self.play.profile,
+            **opening,
             timeout=self.timeout_seconds,
             isolation_level=None,
             pragmas={**self.pragmas, **pragmas},

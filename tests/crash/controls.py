@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.crash.callers import Play, Trouble
+from tests.crash.callers import SHARED, Play, Trouble
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Event, Kind
 from tests.crash.recording import Player
+from tests.crash.workloads import PROCESSES
 
 _HEADER_BYTES = 32
 
@@ -89,6 +90,38 @@ def with_unknown_called_failed(events: list[Event]) -> list[Event]:
     ]
 
 
+def with_syncs_that_begin_too_early(events: list[Event]) -> list[Event]:
+    """What was committed last before a sync of the log began is taken for synced by it.
+
+    As if the tickets were read once the sync had begun: it begins before the latest write here.
+    """
+    logs = _inodes(events, lambda name: name.endswith("-wal"))
+    changed: list[Event] = []
+    for event in events:
+        place = len(changed)
+        if event.kind is Kind.SYNC_BEGINS and event.file in logs:
+            writes = (
+                number
+                for number in range(len(changed) - 1, -1, -1)
+                if changed[number].kind is Kind.WRITE and changed[number].file == event.file
+            )
+            place = next(writes, place)
+        changed.insert(place, event)
+    return changed
+
+
+def with_syncs_of_the_first_log(events: list[Event]) -> list[Event]:
+    """The log that was there first is synced, whichever is there now."""
+    logs = _inodes(events, lambda name: name.endswith("-wal"))
+    first = next(event.file for event in events if event.file in logs)
+    assert logs != {first}
+    syncs = {Kind.SYNC_BEGINS, Kind.SYNC_ENDS}
+    return [
+        event._replace(file=first) if event.kind in syncs and event.file in logs else event
+        for event in events
+    ]
+
+
 _LOST = frozenset({"lost"})
 _CORRUPT = frozenset({"corrupt", "unreadable"})
 # So that a commit is not followed by a checkpoint at once.
@@ -129,6 +162,35 @@ CONTROLS = [
         Play("opened again", "durable", 8),
         _LOST,
         without_syncs_of_folders,
+    ),
+    Control(
+        "shared: answered before COMMIT", Play("mixed", SHARED, 9, is_answered_early=True), _LOST
+    ),
+    Control(
+        "shared: answered without a sync", Play("threads", SHARED, 10), _LOST, without_syncs_of_logs
+    ),
+    Control(
+        "shared: tickets read after the sync has begun",
+        Play(PROCESSES, SHARED, 11),
+        _LOST,
+        with_syncs_that_begin_too_early,
+    ),
+    Control(
+        "shared: the log that was there first is synced",
+        Play("opened again", SHARED, 12),
+        _LOST,
+        with_syncs_of_the_first_log,
+    ),
+    Control(
+        "shared: an outsider at synchronous OFF",
+        Play("beside an outsider", SHARED, 13),
+        _LOST | _CORRUPT,
+    ),
+    Control(
+        "shared: the header of a log that begins again is not synced",
+        Play("single statements", SHARED, 21),
+        _CORRUPT | {"out of order", "in part", "lost"},
+        without_syncs_of_headers,
     ),
 ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.crash import controls, kept, trouble
-from tests.crash.callers import Play
+from tests.crash.callers import SHARED, Play
 from tests.crash.controls import CONTROLS, Control
 from tests.crash.judge import Judge, Tally
 from tests.crash.recording import Player
@@ -54,7 +54,7 @@ def told(tally: Tally) -> list[str]:
     return [f"{one.play} at {one.point}, {one.image.shape}: {one.what}" for one in tally.violations]
 
 
-@pytest.mark.parametrize("profile", ["durable", "web"])
+@pytest.mark.parametrize("profile", ["durable", "web", SHARED])
 @pytest.mark.parametrize("workload", [*LONG, PROCESSES])
 def test_power_cuts(player: Player, judge: Judge, workload: str, profile: str) -> None:
     print(f"OXLITE_CRASH_SEED={SEED}")

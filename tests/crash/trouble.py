@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from tests.crash.callers import Play, Trouble
+from tests.crash.callers import SHARED, Play, Trouble
 from tests.crash.disk import Mercy
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Kind
@@ -48,7 +48,7 @@ DECLARED = [
     Declared(
         "SQLite passes over a folder that cannot be opened or synced",
         {"open", "sync"},
-        {"web", "durable"},
+        {"web", "durable", SHARED},
         Mercy.JOURNAL,
     ),
     # walCheckpoint: a log whose sync has failed is synced again by the next checkpoint, and then
@@ -78,7 +78,7 @@ def _modes(fault: Fault) -> list[bool]:
 def plays(player: Player, seed: int) -> Iterator[Play]:
     """Every fault and every killing at every place."""
     for workload in SHORT:
-        for profile in ("durable", "web"):
+        for profile in ("durable", "web", SHARED):
             play = Play(workload, profile, seed)
             counts = counts_of(player, play)
             for call in CALLS:
@@ -94,7 +94,7 @@ def plays(player: Player, seed: int) -> Iterator[Play]:
 def killings_among(player: Player, seed: int, count: int) -> Iterator[Play]:
     """One of several processes is killed somewhere, while the others go on."""
     generator = random.Random(f"{seed} killings")
-    for profile in ("durable", "web"):
+    for profile in ("durable", "web", SHARED):
         play = Play(PROCESSES, profile, seed)
         counts = counts_of(player, play)
         # The last calls may not come, depending on who meets whom.

@@ -97,6 +97,19 @@ def connections(stage: Stage) -> None:
     together([move, *(lambda caller=caller: write(caller) for caller in callers)])
 
 
+def beside_an_outsider(stage: Stage) -> None:
+    """One caller, and somebody who syncs nothing and makes checkpoints."""
+    caller = Caller(stage, 1)
+    outsider = oxlite.connect(stage.path, profile="cache", isolation_level=None)
+    with stage.database() as database:
+        for _ in range(12):
+            for _ in range(3):
+                caller.one(database)
+            outsider.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            caller.one(database)
+    outsider.close()
+
+
 def large_transactions(stage: Stage) -> None:
     """Transactions that do not fit into the cache, so that they reach the log before they end."""
     caller = Caller(stage, 1)
@@ -255,7 +268,9 @@ SHORT = _named(
     Workload(short_backup),
     Workload(recovery, a_log_left),
 )
-WORKLOADS = LONG | SHORT
+CONTROLLED = _named(Workload(beside_an_outsider))
+"""Those in which somebody does wrong on purpose."""
+WORKLOADS = LONG | SHORT | CONTROLLED
 
 PROCESSES = "processes"
 """Several processes, each of which does what ``threads`` does, a little less."""

@@ -80,6 +80,9 @@ impl Connection {
                 .is_strict
                 .then(|| log_of(&raw, &locked, &applied.settings));
             let shared = share_commits(&locked, options, &mut applied.settings)?;
+            if let (Some(writer), Some(_)) = (&writer, shared.as_ref().and_then(|s| s.member())) {
+                writer.go_forward();
+            }
             (applied, writer, log.flatten(), shared)
         };
         Ok(Self {

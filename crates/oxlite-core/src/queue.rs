@@ -17,7 +17,7 @@ mod patience;
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{BusyWait, Locked, WriteQueue, codes};
@@ -43,6 +43,9 @@ const NAP: Duration = Duration::from_micros(30);
 const LONG_NAP: Duration = Duration::from_millis(1);
 const SHORT_WAIT: Duration = Duration::from_millis(2);
 
+/// For how long a connection that goes forward tries SQLite's lock before it stands in line.
+const FORWARD: Duration = Duration::from_millis(1);
+
 /// A statement that works for longer is told of while it does.
 const WORTH_TELLING: Duration = Duration::from_millis(10);
 
@@ -52,6 +55,8 @@ pub(crate) struct Writer {
     deadline: Arc<Deadline>,
     /// How long it waits, in nanoseconds.
     timeout: AtomicU64,
+    /// Whether it tries SQLite's lock before it stands in line with other processes.
+    is_forward: AtomicBool,
     wait: Mutex<Wait>,
 }
 
@@ -77,6 +82,7 @@ impl Writer {
             lane,
             deadline: Arc::clone(deadline),
             timeout: AtomicU64::new(nanoseconds(timeout)),
+            is_forward: AtomicBool::new(false),
             wait: Mutex::new(Wait {
                 entered: None,
                 began: Instant::now(),
@@ -92,6 +98,14 @@ impl Writer {
     /// The line that it stands in.
     pub(crate) fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    /// From now on it tries SQLite's lock for a moment before it stands in line with other processes.
+    ///
+    /// For connections that are answered only after a sync which they share: none of them writes again
+    /// before it, so nobody is passed by often, and a change of turns costs more than a write.
+    pub(crate) fn go_forward(&self) {
+        self.is_forward.store(true, Ordering::Relaxed);
     }
 
     /// Sets how long it waits from now on; returns how long it waited before.
@@ -122,6 +136,13 @@ impl Writer {
         let waited = match &mut state.pass {
             // For readers, in rollback mode, or for another database. Whoever is in line waits for us.
             _ if has_write_lock => began.elapsed(),
+            Some(pass)
+                if !pass.is_head()
+                    && self.is_forward.load(Ordering::Relaxed)
+                    && began.elapsed() < FORWARD =>
+            {
+                Duration::ZERO
+            }
             Some(pass) if !pass.is_head() => {
                 pass.stand_in_line(&patience);
                 return !patience.is_over();
@@ -151,7 +172,8 @@ impl WriteQueue for InFront {
         let began = Instant::now();
         let patience = writer.patience(began, wait);
         // Without a pass, since the time is up, it tries the lock once, as every connection does.
-        let pass = writer.lane.enter(&writer.deadline, &patience);
+        let is_forward = writer.is_forward.load(Ordering::Relaxed);
+        let pass = writer.lane.enter(&writer.deadline, &patience, is_forward);
         if patience.is_cancelled() {
             return Err(oxlite_sqlite::Error::from_code(codes::SQLITE_INTERRUPT));
         }

@@ -107,7 +107,7 @@ mod linux {
             }
             // SAFETY: a new mapping of an open descriptor, which may be closed afterwards.
             let memory = unsafe {
-                libc::mmap(
+                libc::mmap64(
                     std::ptr::null_mut(),
                     SIZE_BYTES,
                     libc::PROT_READ | libc::PROT_WRITE,

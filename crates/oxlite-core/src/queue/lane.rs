@@ -156,12 +156,13 @@ impl Lane {
 
     /// Waits in line, then at the gate. `None` when patience has ended before a pass was to be had.
     ///
-    /// Whoever has a pass may not be at the head of the queue of processes: see
+    /// Whoever `is_forward` goes through the gate without a look. Whoever has a pass may not be at the head of the queue of processes: see
     /// [`Pass::stand_in_line`].
     pub(super) fn enter(
         self: &Arc<Self>,
         connection: &Arc<Deadline>,
         patience: &Patience<'_>,
+        is_forward: bool,
     ) -> Option<Pass> {
         if !self.line().take(connection) && !self.wait_in_line(connection, patience) {
             return None;
@@ -171,7 +172,7 @@ impl Lane {
             lane: Arc::clone(self),
             since: Instant::now(),
         };
-        if let Some(mut gate) = self.gate() {
+        if !is_forward && let Some(mut gate) = self.gate() {
             gate.arrive(patience, self);
         }
         Some(pass)

@@ -75,7 +75,7 @@ pub(crate) struct Fault {
     pub(crate) first: u64,
     /// Whether all after it fail too.
     pub(crate) is_persistent: bool,
-    /// The `errno` of the failing call; or [`SHORT`], or [`KILL`].
+    /// The `errno` of the failing call; or [`SHORT`], [`KILL`] or [`STOP`].
     pub(crate) effect: c_int,
 }
 
@@ -84,6 +84,9 @@ pub(crate) const SHORT: c_int = -1;
 
 /// Not a failure: the process is killed where it was about to make the call.
 const KILL: c_int = -2;
+
+/// Not a failure: the process is stopped before the call, which is made when it goes on.
+const STOP: c_int = -3;
 
 struct State {
     fault: Option<Fault>,
@@ -161,6 +164,13 @@ pub(crate) fn strike(kind: Kind) -> Option<c_int> {
     if fault.effect == KILL {
         // SAFETY: there is nothing that comes after it.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+    if fault.effect == STOP {
+        // Whoever is let go on finds nothing wrong.
+        drop(state);
+        // SAFETY: the process goes on here when it is told to.
+        unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
+        return None;
     }
     Some(fault.effect)
 }

@@ -20,7 +20,7 @@ fn write(preemptions: usize, writers: &'static [(usize, Duration)], ticks: usize
             Box::new(move || {
                 let deadline = Arc::new(Deadline::new(|| false));
                 for _ in 0..count {
-                    let pass = lane.enter(&deadline, &Patience::of(&deadline, timeout));
+                    let pass = lane.enter(&deadline, &Patience::of(&deadline, timeout), false);
                     if pass.is_some() {
                         assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two passes");
                         // Where others may come by.
