@@ -85,9 +85,6 @@ def play(recorder: Recorder, task: dict[str, Any]) -> None:
         process(stage, number)
         disarm()
 
-    # The thread that would end this process is not there in a child, which would wait for it; each
-    # child has its own.
-    faulthandler.cancel_dump_traceback_later()
     children = [in_a_child(lambda number=number: one(number)) for number in range(_PROCESSES)]
     codes = [ended(child) for child in children]
     if any(codes[1:]) or codes[0] not in {0, -signal.SIGKILL}:
