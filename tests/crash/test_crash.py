@@ -81,7 +81,7 @@ def test_one_of_several_processes_is_killed(player: Player, judge: Judge) -> Non
     for play in trouble.killings_among(player, SEED, _KILLINGS):
         tally.add(trouble.judge(player, judge, play, 1))
     assert not told(tally)
-    assert tally.points.total() == 2 * _KILLINGS
+    assert tally.points.total() == 3 * _KILLINGS
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)

@@ -1,8 +1,9 @@
 """Oxlite's drop-in ``sqlite3``, in the build that the scenario names.
 
 The build is chosen by the worker's bootstrap, before this module is imported.
-The profile is ``stock`` always: the scenario's pragmas are applied by the lab,
-through SQL, as on every other driver.
+The profile is ``stock`` nearly always: the scenario's pragmas are applied by the lab,
+through SQL, as on every other driver. Where processes share their syncs it is the one
+with those pragmas, which are only read back.
 """
 
 from collections.abc import Mapping
@@ -57,8 +58,19 @@ class Oxlite(Driver):
         prepared: bool = True,
     ) -> Connection:
         """See the base class."""
-        from oxlite import sqlite3
+        from oxlite import connect, sqlite3
 
+        if scenario.commit == "shared":
+            return connect(
+                path,
+                timeout=timeout_seconds,
+                isolation_level=None,
+                check_same_thread=not shared,
+                cached_statements=CACHED_STATEMENTS if prepared else 0,
+                busy=BUSY[scenario.busy or "gate"],
+                profile=PROFILES[scenario.pragmas or "durable"],
+                durable_commit="shared",
+            )
         if scenario.busy in HANDLERS:
             return sqlite3.connect(
                 path,

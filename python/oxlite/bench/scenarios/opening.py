@@ -48,7 +48,9 @@ def open_connection(
             )
             if scenario.journal is not None:
                 pragmas.check_journal(connection, scenario.journal)
-            if scenario.pragmas is not None:
+            if scenario.pragmas is not None and scenario.commit == "shared":
+                pragmas.check(connection, pragmas.shared(scenario.pragmas))
+            elif scenario.pragmas is not None:
                 pragmas.apply(connection, scenario.pragmas)
         except driver.errors() as error:
             if connection is not None:

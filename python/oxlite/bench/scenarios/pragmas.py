@@ -35,6 +35,15 @@ JOURNAL_MODES: Mapping[str, str] = {"rollback": "delete", "wal": "wal"}
 """SQLite's own word for each value of the ``journal`` axis."""
 
 
+def shared(pragmas: str) -> tuple[Setting, ...]:
+    """What must be in force of the set ``pragmas`` where processes share their syncs.
+
+    Oxlite sets ``synchronous`` by itself there, and refuses to have it set.
+    """
+    others = [setting for setting in SETS[pragmas] if setting[0] != "synchronous"]
+    return (*others, ("synchronous", "NORMAL", 1))
+
+
 def read(connection: Connection, pragma: str) -> object:
     """The effective value of ``pragma`` on this connection."""
     row = connection.execute(f"PRAGMA {pragma}", ()).fetchone()

@@ -41,6 +41,9 @@ The axes:
 ``step``
     how far up the ladder of settings: see
     :mod:`oxlite.bench.workloads.inserts.steps`.
+``commit``
+    how a commit becomes durable: ``each`` (by itself, as the pragmas say) or
+    ``shared`` (Oxlite's processes share their syncs).
 ``processes``
     how many processes, as the user named.
 ``threads``
@@ -88,6 +91,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "by_100",
         "at_once",
     ),
+    "commit": ("each", "shared"),
 }
 """The values of every axis that is not open."""
 
@@ -118,6 +122,7 @@ class Scenario:
     disturbance: str | None = None
     style: str | None = None
     step: str | None = None
+    commit: str | None = None
     processes: str | None = None
     threads: str | None = None
     long: str | None = None

@@ -10,6 +10,7 @@ from oxlite.bench.workloads.gate.workload import GateWorkload
 from oxlite.bench.workloads.gil.workload import GilWorkload
 from oxlite.bench.workloads.inserts.workload import InsertsWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
+from oxlite.bench.workloads.shared.workload import SharedWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(KvWorkload())
@@ -17,4 +18,5 @@ WORKLOADS.add(InsertsWorkload())
 WORKLOADS.add(DriverWorkload())
 WORKLOADS.add(GilWorkload())
 WORKLOADS.add(GateWorkload())
+WORKLOADS.add(SharedWorkload())
 WORKLOADS.add(BusyWorkload())

@@ -15,6 +15,7 @@ from oxlite.cli.bench.gate import gate
 from oxlite.cli.bench.gil import gil
 from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
+from oxlite.cli.bench.shared import shared
 
 __all__ = ["bench"]
 
@@ -29,5 +30,5 @@ def _lab() -> None:
     """Benchmarks on this machine, with everything needed to repeat them."""
 
 
-for _command in (kv, inserts, driver, gil, gate, busy):
+for _command in (kv, inserts, driver, gil, gate, shared, busy):
     bench.command()(_command)

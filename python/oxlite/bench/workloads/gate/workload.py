@@ -17,11 +17,11 @@ from typing import ClassVar
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.channel import Message
-from oxlite.bench.harness.model import Plan, Sample
+from oxlite.bench.harness.model import Metric, Plan, Sample
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.layout import number
+from oxlite.bench.layout import Drawable, number
 from oxlite.bench.scenarios.scenario import AXES, WAITING, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.gate import figures, verify, work
@@ -160,8 +160,8 @@ class GateWorkload(Workload[GateParameters]):
     quick_selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "disturbance": "calm"},)
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=900.0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=90.0, warm_ups=0)
-    metrics: ClassVar = METRICS
-    tables: ClassVar = TABLES
+    metrics: ClassVar[Sequence[Metric]] = METRICS
+    tables: ClassVar[Sequence[Drawable]] = TABLES
 
     def axes_of(self, parameters: GateParameters) -> Mapping[str, Sequence[str]]:
         """See the base class."""

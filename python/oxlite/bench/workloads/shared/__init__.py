@@ -1,0 +1,6 @@
+"""``shared``: processes whose every commit is durable, and who shares whose sync.
+
+The work, its checks and its figures are those of ``gate``; ``parameters`` shapes
+the run, ``workload`` says what is compared, ``tables`` what a report shows, ``bars``
+what it is measured against.
+"""

@@ -1,0 +1,56 @@
+"""What a report of ``shared`` shows: the rates, with the bars below them, and the waits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from oxlite.bench.harness.model import Result
+from oxlite.bench.layout import (
+    Drawing,
+    Table,
+    against,
+    errors,
+    extent,
+    largest,
+    median,
+    percentile,
+)
+from oxlite.bench.workloads.gate.figures import FEWEST, JAIN, LONGEST, MOST, WRITES
+from oxlite.bench.workloads.shared.bars import remarks
+
+GROUPED = ("processes",)
+
+
+class RatesTable(Table):
+    """The rates of all rows, and whether each bar is held."""
+
+    def drawings(self, result: Result) -> Sequence[Drawing]:
+        """See the base class."""
+        return [replace(drawing, remarks=remarks(result)) for drawing in super().drawings(result)]
+
+
+TABLES = (
+    RatesTable(
+        "Durable writes and fairness; the ratios are of writes/s",
+        (
+            median("writes/s", WRITES),
+            against("than the gate alone", WRITES, commit="each", busy="gate"),
+            against("than backoff", WRITES, commit="each", busy="backoff"),
+            extent("process writes/s", FEWEST, MOST),
+            median("Jain", JAIN),
+            errors("errors"),
+        ),
+        grouped=GROUPED,
+    ),
+    Table(
+        "Wait of one durable write, ms; the ratio is of the longest, above 1 is shorter",
+        (
+            percentile("p50", "write", 50.0),
+            percentile("p99", "write", 99.0),
+            percentile("p99.9", "write", 99.9),
+            median("longest", LONGEST),
+            largest("maximum", LONGEST),
+            against("than backoff", LONGEST, commit="each", busy="backoff"),
+        ),
+        grouped=GROUPED,
+    ),
+)
