@@ -37,7 +37,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 def test_what_is_registered() -> None:
-    assert WORKLOADS.names() == ("kv", "inserts", "driver", "gil", "gate", "busy")
+    assert WORKLOADS.names() == ("kv", "inserts", "driver", "gil", "gate", "shared", "busy")
     assert DRIVERS.names() == ("stdlib", "apsw", "oxlite")
 
 
