@@ -1,6 +1,6 @@
 //! What a statement is for, so far as one must know without parsing it.
 
-use oxlite_sqlite::{first_keyword, without_leading_space};
+use oxlite_sqlite::{begins_with_one_of, without_leading_space};
 
 /// Whether there is nothing to execute: only space, comments and semicolons.
 ///
@@ -29,11 +29,7 @@ pub enum StatementKind {
 
 impl StatementKind {
     pub(crate) fn of(sql: &str) -> Self {
-        let keyword = first_keyword(sql.as_bytes());
-        let is_one_of = |all: &[&str]| {
-            let mut all = all.iter();
-            all.any(|known| keyword.eq_ignore_ascii_case(known.as_bytes()))
-        };
+        let is_one_of = |keywords: &[&str]| begins_with_one_of(sql.as_bytes(), keywords);
         if is_one_of(&["SELECT", "VALUES", "EXPLAIN", "WITH"]) {
             Self::Query
         } else if is_one_of(&["INSERT", "UPDATE", "DELETE", "REPLACE"]) {

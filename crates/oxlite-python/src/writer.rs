@@ -91,7 +91,8 @@ impl Writer {
             LineError::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
             LineError::Reentrant => ProgrammingError::new_err(
                 "This thread has the writer, or waits for it (it is inside db.write(), or in a function or a \
-                 signal handler that a write has called), and would wait for itself: write through the connection that db.write() has given.",
+                 signal handler that a write has called), and would wait for itself: write through the \
+                 connection that db.write() has given.",
             ),
         }
     }

@@ -80,7 +80,7 @@ pub use preupdate::{Preupdate, PreupdateHook};
 pub use serialize::Serialized;
 pub use session::Session;
 pub use shared_page::SharedPage;
-pub use sql::{first_keyword, without_leading_space};
+pub use sql::{begins_with_one_of, without_leading_space};
 pub use statement::{Prepared, Row, Statement, Step};
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};

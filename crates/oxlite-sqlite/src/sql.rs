@@ -21,7 +21,7 @@ fn after<'s>(comment: &'s [u8], end: &[u8]) -> &'s [u8] {
 }
 
 /// The first keyword, after space and comments; empty if there is none.
-pub fn first_keyword(sql: &[u8]) -> &[u8] {
+fn first_keyword(sql: &[u8]) -> &[u8] {
     let rest = without_leading_space(sql);
     let end = rest
         .iter()
@@ -30,23 +30,22 @@ pub fn first_keyword(sql: &[u8]) -> &[u8] {
     &rest[..end]
 }
 
+/// Whether the first keyword is one of these, in any case.
+pub fn begins_with_one_of(sql: &[u8], keywords: &[&str]) -> bool {
+    let first = first_keyword(sql);
+    let mut keywords = keywords.iter();
+    keywords.any(|keyword| first.eq_ignore_ascii_case(keyword.as_bytes()))
+}
+
 /// Whether a statement of which SQLite says that it is not read-only takes the write lock. It says so of
 /// attaching, of what is only explained, and of pragmas, few of which do; the others must not wait.
 pub(crate) fn takes_write_lock(sql: &[u8]) -> bool {
-    let keyword = first_keyword(sql);
-    let others: [&[u8]; 4] = [b"PRAGMA", b"ATTACH", b"DETACH", b"EXPLAIN"];
-    !others
-        .iter()
-        .any(|other| keyword.eq_ignore_ascii_case(other))
+    !begins_with_one_of(sql, &["PRAGMA", "ATTACH", "DETACH", "EXPLAIN"])
 }
 
 /// Whether it may end a transaction, though SQLite calls it read-only.
 pub(crate) fn may_commit(sql: &[u8]) -> bool {
-    let keyword = first_keyword(sql);
-    let enders: [&[u8]; 3] = [b"COMMIT", b"END", b"RELEASE"];
-    enders
-        .iter()
-        .any(|ender| keyword.eq_ignore_ascii_case(ender))
+    begins_with_one_of(sql, &["COMMIT", "END", "RELEASE"])
 }
 
 #[cfg(test)]

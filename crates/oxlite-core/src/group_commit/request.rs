@@ -5,7 +5,7 @@
 //! - A request owns all that it needs, so another thread can run it.
 //! - It can be run again: its parameters are only read.
 
-use oxlite_sqlite::{Locked, Step, Value, ValueRef, first_keyword};
+use oxlite_sqlite::{Locked, Step, Value, ValueRef, begins_with_one_of};
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -51,10 +51,10 @@ impl Request {
     /// Whether `sql` may be committed together with others, by its first keyword. What manages
     /// transactions, connections or the schema stands alone.
     pub fn can_join(sql: &str) -> bool {
-        let keyword = first_keyword(sql.as_bytes());
-        ["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"]
-            .iter()
-            .any(|known| keyword.eq_ignore_ascii_case(known.as_bytes()))
+        begins_with_one_of(
+            sql.as_bytes(),
+            &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"],
+        )
     }
 
     /// Runs the statement with each set of parameters, in whatever transaction there is.
