@@ -64,7 +64,7 @@ soak: build ## Write for long beside readers of all kinds, and see how long the 
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),10)
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
-	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-core --lib \
+	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-sqlite --package oxlite-core --lib \
 		--target-dir target/loom model:: -- --nocapture
 
 asan: build ## Run the driver's tests and a selection of faults under AddressSanitizer (nightly Rust, gcc)

@@ -376,6 +376,44 @@ def test_a_child_of_busy_threads_opens_connections(run: Run, path: Path) -> None
 
 
 @needs_file_locks
+@pytest.mark.parametrize("path", ["wal"], indirect=True)
+def test_threads_of_a_child_wait_in_line_as_the_parents_do(run: Run, path: Path) -> None:
+    # Whatever the waiting threads of the parent are known by is of no use to the child's: its threads
+    # have their stacks at the same addresses.
+    run(
+        """
+        import oxlite
+        stop = threading.Event()
+
+        def write(count=None):
+            own = oxlite.connect(path, isolation_level=None, timeout=60)
+            while count != 0 and not stop.is_set():
+                own.execute("INSERT INTO t VALUES (5)")
+                count = count and count - 1
+            own.close()
+
+        def begin(*arguments):
+            writers = [threading.Thread(target=write, args=arguments) for _ in range(3)]
+            for writer in writers:
+                writer.start()
+            return writers
+
+        def work():
+            for writer in begin(10):
+                writer.join()
+
+        writers = begin()
+        for _ in range(200):
+            in_child(work)
+        stop.set()
+        for writer in writers:
+            writer.join()
+        """
+    )
+    assert rows(path) >= 3 + 200 * 30
+
+
+@needs_file_locks
 def test_a_childs_own_connection_has_locks_of_its_own(run: Run, path: Path) -> None:
     run(
         """

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxlite_sqlite::{
-    BackupTarget, Checkpoint, CheckpointMode, Glance, LockError, Locked, OpenFlags, OtherUsers,
-    TransactionState, codes, other_users_of,
+    BackupTarget, Checkpoint, CheckpointMode, Glance, LockError, Locked, Mutex, OpenFlags,
+    OtherUsers, TransactionState, codes, other_users_of,
 };
-use parking_lot::Mutex;
 
 use crate::busy::BusyPolicy;
 use crate::cannot_open;

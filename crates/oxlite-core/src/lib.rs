@@ -36,6 +36,7 @@ mod group_commit;
 mod nearest;
 mod options;
 mod per_file;
+mod per_process;
 mod pool;
 mod pragma;
 mod profile;
@@ -50,7 +51,8 @@ mod uri;
 mod wal;
 
 pub use oxlite_sqlite::{
-    Checkpoint, CheckpointMode, LockError, Locked, OtherUsers, Step, Value, ValueRef,
+    Checkpoint, CheckpointMode, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step, Value,
+    ValueRef,
 };
 
 pub use busy::{BusyHandler, BusyPolicy};
@@ -62,6 +64,7 @@ pub use group_commit::{
     Submitted, Unanswered, run_batch, run_batch_unsettled,
 };
 pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
+pub use per_process::PerProcess;
 pub use pool::{Pool, PoolError, PoolStatistics};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};

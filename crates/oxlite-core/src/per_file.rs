@@ -2,36 +2,35 @@
 //!
 //! Invariants:
 //! - It lives as long as somebody has it.
-//! - It belongs to the process that made it; a forked child makes its own, and does not look at a mutex
-//!   that another thread of the parent may have had.
+//! - It belongs to the process that made it; a forked child makes its own.
 
 use std::collections::HashMap;
 use std::path::Path;
 #[cfg(not(unix))]
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-/// Later generations of forked processes than these have nothing.
-const GENERATIONS: usize = 1024;
+use oxlite_sqlite::Mutex;
 
-type Known<T> = OnceLock<Mutex<HashMap<FileIdentity, Weak<T>>>>;
+use crate::per_process::PerProcess;
+
+type Known<T> = Mutex<HashMap<FileIdentity, Weak<T>>>;
 
 /// One `T` for each file.
-pub(crate) struct PerFile<T>([Known<T>; GENERATIONS]);
+pub(crate) struct PerFile<T>(PerProcess<Known<T>>);
 
 impl<T> PerFile<T> {
     pub(crate) const fn new() -> Self {
-        Self([const { OnceLock::new() }; GENERATIONS])
+        Self(PerProcess::new())
     }
 
     /// That of the file at `path`, which exists; made if there is none yet.
     pub(crate) fn of(&self, path: &Path, make: impl FnOnce() -> T) -> std::io::Result<Arc<T>> {
         let identity = FileIdentity::of(path)?;
-        let Some(known) = self.known() else {
+        let Some(known) = self.0.get_or_make(Mutex::default) else {
             return Err(std::io::ErrorKind::Unsupported.into());
         };
-        let known = known.get_or_init(Mutex::default);
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.lock();
         if let Some(known) = known.get(&identity).and_then(Weak::upgrade) {
             return Ok(known);
         }
@@ -44,13 +43,8 @@ impl<T> PerFile<T> {
     /// That of the file at `path`, if somebody has it.
     pub(crate) fn find(&self, path: &Path) -> Option<Arc<T>> {
         let identity = FileIdentity::of(path).ok()?;
-        let known = self.known()?.get()?.lock();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.get()?.lock();
         known.get(&identity).and_then(Weak::upgrade)
-    }
-
-    fn known(&self) -> Option<&Known<T>> {
-        self.0.get(oxlite_sqlite::fork_generation() as usize)
     }
 }
 

@@ -20,8 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use oxlite_sqlite::{BusyWait, Locked, WriteQueue, codes};
-use parking_lot::Mutex;
+use oxlite_sqlite::{BusyWait, Locked, Mutex, WriteQueue, codes};
 
 use crate::deadline::Deadline;
 use crate::error::Result;

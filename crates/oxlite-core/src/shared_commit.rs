@@ -28,8 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use oxlite_sqlite::{CommitGuard, Locked, codes};
-use parking_lot::Mutex;
+use oxlite_sqlite::{CommitGuard, Locked, Mutex, codes};
 
 use crate::error::Result;
 use crate::per_file::PerFile;

@@ -12,7 +12,7 @@ pub(crate) mod model;
 pub(crate) use model::{Condvar, Instant, Mutex, atomic, sleep};
 #[cfg(not(all(test, loom)))]
 pub(crate) use {
-    parking_lot::{Condvar, Mutex},
+    oxlite_sqlite::{Condvar, Mutex},
     std::sync::atomic,
     std::thread::sleep,
     std::time::Instant,

@@ -87,20 +87,14 @@ impl Turns {
     /// Lets others have their turn; returns when it is this thread's again. A thread's number is not zero
     /// and no other thread's.
     pub fn take(&self, me: u64) {
-        // In a forked child somebody who is not there may have the lock.
-        let Some(mut baton) = self.baton.try_lock_for(HOLDER_LOST) else {
-            return;
-        };
+        let mut baton = self.baton.lock();
         if baton.holder == me || (baton.parked.is_empty() && self.is_holder_lost()) {
             // Nobody goes on meanwhile: who waits for the thing itself would lose the race against one who
             // has just been woken.
             self.give(&mut baton, me);
             drop(baton);
             sleep(NAP);
-            let Some(again) = self.baton.try_lock_for(HOLDER_LOST) else {
-                return;
-            };
-            baton = again;
+            baton = self.baton.lock();
             if baton.holder == me {
                 let Some(next) = baton.parked.pop_front() else {
                     return;

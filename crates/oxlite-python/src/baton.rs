@@ -11,11 +11,10 @@
 //! - In a process with a single Python thread nothing happens, at the price of two loads.
 
 use std::cell::Cell;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxlite_core::Turns;
+use oxlite_core::{PerProcess, Turns};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -28,7 +27,7 @@ const STREAK_AT_MOST: Duration = Duration::from_millis(3);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// The threads of this process that let the GIL go by themselves.
-static TURNS: LazyLock<Turns> = LazyLock::new(Turns::new);
+static TURNS: PerProcess<Turns> = PerProcess::new();
 
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
@@ -68,11 +67,14 @@ pub(crate) fn give_way(py: Python<'_>) {
 }
 
 fn give_way_if_due(py: Python<'_>) {
-    let turns = &*TURNS;
+    let Some(turns) = TURNS.get_or_make(Turns::new) else {
+        return;
+    };
     let me = NUMBER.with(|number| *number);
     let now = turns.now();
     let mut streak = STREAK.get();
-    if now.saturating_sub(streak.seen) > PAUSE {
+    // Time that seems to run back is that of a forked child, whose turns are new.
+    if now < streak.seen || now - streak.seen > PAUSE {
         streak.began = now;
     }
     streak.seen = now;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use oxlite_core::Connection as Core;
+use oxlite_core::Mutex;
 use oxlite_sqlite::Locked;
-use parking_lot::Mutex;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;

@@ -9,12 +9,12 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use oxlite_core::Mutex;
 use oxlite_core::{BusyHandler, Deadline};
 use oxlite_sqlite::{
     Authorization, Authorizer, CommitHook, Preupdate, PreupdateHook, ProgressHandler, RollbackHook,
     RowChange, Traced, Tracer, UpdateHook, ValueRef, WalHook, codes,
 };
-use parking_lot::Mutex;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyException;
 use pyo3::gc::PyVisit;

@@ -6,8 +6,8 @@
 
 use std::ffi::CString;
 
+use oxlite_core::Mutex;
 use oxlite_sqlite::{Change as Raw, ChangesetPosition, Error, ValueRef, codes};
-use parking_lot::Mutex;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

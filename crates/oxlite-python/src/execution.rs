@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxlite_core::{CachedStatement, Connection as Core};
+use oxlite_core::{Mutex, MutexGuard};
 use oxlite_sqlite::{Locked, Step};
-use parking_lot::{Mutex, MutexGuard};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use oxlite_core::Mutex;
 use oxlite_core::{Connection as Core, JournalConversion, OtherUsers, REPEATED};
-use parking_lot::Mutex;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 

@@ -11,11 +11,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oxlite_core::Mutex;
 use oxlite_core::{
     Answer, Batch, Connection as Core, Line, LineError, Locked, NO_ROWID, Outcome, Parameters,
     Request, Submitted, Ticket, Value, run_batch_unsettled, timeout_from_seconds,
 };
-use parking_lot::Mutex;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;

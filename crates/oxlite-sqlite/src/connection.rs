@@ -27,10 +27,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libsqlite3_sys as ffi;
-use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 
 use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
+use crate::mutex::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use crate::statement::Statement;
 use crate::usage::Watch;
 use crate::{fork, vfs};

@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxlite_sqlite::{Byte, Connection, SharedPage, codes};
-use parking_lot::{Mutex, MutexGuard};
+use oxlite_sqlite::{Byte, Connection, Mutex, MutexGuard, SharedPage, codes};
 
 use super::SharedCommitStatistics;
 use super::waiting::{self, Group};

@@ -184,7 +184,7 @@ impl Add<Duration> for Instant {
 /// Takes no time: what others do meanwhile is explored anyway.
 pub(crate) fn sleep(_duration: Duration) {}
 
-/// As `parking_lot::Mutex`.
+/// As `oxlite_sqlite::Mutex`.
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
 pub(crate) struct MutexGuard<'m, T> {
@@ -212,11 +212,6 @@ impl<T> Mutex<T> {
             held: Some(held),
         })
     }
-
-    /// Never gives up: nothing in the models has a mutex for longer than a few instructions.
-    pub(crate) fn try_lock_for(&self, _timeout: Duration) -> Option<MutexGuard<'_, T>> {
-        Some(self.lock())
-    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {
@@ -233,7 +228,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// As `parking_lot::Condvar`. Known by its address, so it has a size.
+/// As `oxlite_sqlite::Condvar`. Known by its address, so it has a size.
 pub(crate) struct Condvar(#[expect(dead_code, reason = "for its size")] u8);
 
 impl Condvar {
