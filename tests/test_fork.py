@@ -378,8 +378,8 @@ def test_a_child_of_busy_threads_opens_connections(run: Run, path: Path) -> None
 @needs_file_locks
 @pytest.mark.parametrize("path", ["wal"], indirect=True)
 def test_threads_of_a_child_wait_in_line_as_the_parents_do(run: Run, path: Path) -> None:
-    # Whatever the waiting threads of the parent are known by is of no use to the child's: its threads
-    # have their stacks at the same addresses.
+    # What the parent's waiting threads are known by is of no use in the child, whose threads have
+    # their stacks at the same addresses.
     run(
         """
         import oxlite
