@@ -593,7 +593,9 @@ def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
             status = 1
             with contextlib.suppress(BaseException):
                 with pytest.raises(oxlite.LockedError):
-                    Database(db._path, timeout=0).execute("INSERT INTO t (thread) VALUES ('child')")
+                    Database(db._opener._path, timeout=0).execute(
+                        "INSERT INTO t (thread) VALUES ('child')"
+                    )
                 status = 0
             os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -639,11 +641,11 @@ def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
         db._writer.take([])
         db._writer.discard()
         db._writer.give()
-        db._setup = late
+        db._opener._setup = late
         for write in (db.execute, lambda sql: db.executemany(sql, iter([()]))):
             with pytest.raises(TimeoutError, match="of the application"):
                 write("INSERT INTO t VALUES (2)")
-        db._setup = None
+        db._opener._setup = None
         assert db.query("SELECT x FROM t") == [(1,)]
 
 

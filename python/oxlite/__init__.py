@@ -22,8 +22,9 @@ from oxlite._native import (
     sqlite_source_id,
     sqlite_threadsafe,
 )
-from oxlite.database import Database, Result
+from oxlite.database import Database
 from oxlite.opening import connect
+from oxlite.outcomes import Result
 from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [

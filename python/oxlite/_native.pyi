@@ -1,5 +1,6 @@
 """The native module's declarations; tests hold them against the built module."""
 
+from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
@@ -218,10 +219,12 @@ __all__ = [
     "SQLITE_WARNING_AUTOINDEX",
     "Absent",
     "Blob",
+    "Calls",
     "Change",
     "CommitOutcomeUnknown",
     "Conflict",
     "Connection",
+    "Connections",
     "Cursor",
     "DataError",
     "DatabaseError",
@@ -229,7 +232,9 @@ __all__ = [
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Job",
     "LockedError",
+    "Mailbox",
     "NotSupportedError",
     "OperationalError",
     "Pool",
@@ -819,6 +824,47 @@ class Pool(Generic[_Lent]):
     def close(self) -> list[_Lent]: ...
     def wait_for_all(self, timeout: float) -> bool: ...
     def statistics(self) -> tuple[int, int, int]: ...
+
+@final
+class Mailbox:
+    def __new__(cls) -> Self: ...
+    def fileno(self) -> int: ...
+    def collect(self) -> bool: ...
+
+@final
+class Job:
+    def cancel(self) -> bool: ...
+
+@final
+class Calls:
+    def __new__(cls) -> Self: ...
+    def submit(
+        self,
+        mailbox: Mailbox,
+        future: Future[Any],
+        function: Callable[..., object],
+        arguments: tuple[Any, ...],
+        connection: Connection | None = None,
+    ) -> Job: ...
+    @property
+    def waiting(self) -> int: ...
+
+@final
+class Connections:
+    def __new__(
+        cls, open: Callable[[], Connection], count: int, batch_limit: int, timeout: float
+    ) -> Self: ...
+    def read(
+        self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_one: bool
+    ) -> Job | None: ...
+    def write(
+        self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_many: bool
+    ) -> Job | None: ...
+    def take(self, mailbox: Mailbox, future: Future[Any]) -> Job: ...
+    def give(self, connection: Connection | None) -> bool: ...
+    def expire(self, message: str, is_writer: bool) -> float | None: ...
+    def close(self, timeout: float) -> tuple[list[Connection], bool]: ...
+    def statistics(self) -> tuple[int, int, int, int, int, int]: ...
 
 @final
 class Writer:

@@ -19,107 +19,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 from weakref import WeakSet
 
 from oxlite import sqlite3
 from oxlite._native import (
     LockedError,
     Pool,
-    PoolTimeout,
     Writer,
     WriterInUse,
 )
-from oxlite.opening import connect
+from oxlite.opener import Opener
+from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
 from oxlite.sqlite3 import Connection
 from oxlite.upkeep import Upkeep
+from oxlite.waiting import all_readers_in_use, described, explain_refusal, writer_in_use
 
-__all__ = ["Checkpoint", "Database", "DatabaseStatistics", "Result"]
+__all__ = ["Database"]
 
 _Parameters = Sequence[Any] | Mapping[str, Any]
 _Rows = list[Any]
-
-
-class Result(NamedTuple):
-    """What one write request came to.
-
-    Attributes:
-        rowcount: How many rows it has changed; -1 if it was no INSERT, UPDATE, DELETE or REPLACE.
-        lastrowid: The row id of the last row that it has inserted; ``None`` if it inserted none.
-        rows: The rows of a RETURNING clause, or of a query: tuples, or what the row factory makes.
-    """
-
-    rowcount: int
-    lastrowid: int | None
-    rows: _Rows
-
-
-class Checkpoint(NamedTuple):
-    """What a checkpoint came to, in the words of ``PRAGMA wal_checkpoint``.
-
-    Attributes:
-        busy: Whether somebody was in the way, so that the mode's promise is not kept.
-        log: The frames in the log; -1 if there is none, or if another checkpoint is under way.
-        checkpointed: How many of them are in the database; -1 likewise.
-    """
-
-    busy: bool
-    log: int
-    checkpointed: int
-
-
-class DatabaseStatistics(NamedTuple):
-    """What a ``Database`` is doing, and what its process has done in the queue for the write lock.
-
-    Attributes:
-        readers_idle: Readers that can be had at once, opened already or not.
-        readers_lent: Readers in use.
-        readers_waiting: Threads that wait for a reader.
-        writer_waiting: Threads that wait for the writer.
-        batches: How many transactions ``execute`` and ``executemany`` have committed.
-        batched_writes: How many calls of them those were.
-        passes: How often this process was let through to the write lock.
-        lane_waits: How often a connection waited for another one of this process.
-        gate_waits: How often this process waited for other processes.
-        bypasses: How often it went ahead of a queue that did not move.
-        no_gate: Why there is no queue between processes; ``None`` if there is one.
-        wal_frames: The frames in the write-ahead log after this process's latest commit.
-        checkpoints: Checkpoints that brought all of the log into the database.
-        checkpoints_incomplete: Checkpoints that somebody was in the way of.
-        checkpoint_errors: Checkpoints that failed.
-        checkpoint_error: The text of the latest failure.
-        shared_commits: With ``durable_commit="shared"``, the commits of this process; else 0.
-        shared_syncs: The syncs that it has made for all processes.
-        shared_answers: The commits that another one's sync has made durable.
-        no_sharing: Why each commit is synced by itself; ``None`` if syncs are shared, or need not
-            be.
-        sync_failed: Why nothing is committed any more; ``None`` if all is well.
-    """
-
-    readers_idle: int
-    readers_lent: int
-    readers_waiting: int
-    writer_waiting: int
-    batches: int
-    batched_writes: int
-    passes: int
-    lane_waits: int
-    gate_waits: int
-    bypasses: int
-    no_gate: str | None
-    wal_frames: int
-    checkpoints: int
-    checkpoints_incomplete: int
-    checkpoint_errors: int
-    checkpoint_error: str | None
-    shared_commits: int
-    shared_syncs: int
-    shared_answers: int
-    no_sharing: str | None
-    sync_failed: str | None
-
-
-_BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
 
 
 # After how many writes the clock is looked at.
@@ -271,38 +190,22 @@ class Database:
             ValueError: A database that is not in a file, or a number out of range.
             oxlite.sqlite3.Error: As for ``oxlite.connect``.
         """
-        name = os.fsdecode(path)
-        if name in {"", ":memory:"}:
-            raise ValueError(
-                "a Database needs a file: a database in memory belongs to one connection"
-                " (oxlite.connect(':memory:'))"
-            )
-        if durable_commit not in _BATCH_LIMITS:
-            *most, last = map(repr, _BATCH_LIMITS)
-            known = f"{', '.join(most)} or {last}"
-            raise ValueError(f"durable_commit must be {known}, not {durable_commit!r}")
-        if readers < 1:
-            raise ValueError(f"readers must be at least 1, not {readers}")
-        # Wherever the process goes later; pathlib takes longer to import than all of oxlite.
-        self._path = os.path.abspath(name)  # noqa: PTH100
+        self._opener = Opener(
+            path,
+            profile,
+            readers,
+            timeout,
+            setup=setup,
+            pragmas=pragmas,
+            journal=journal,
+            durable_commit=durable_commit,
+            detect_types=detect_types,
+            cached_statements=cached_statements,
+            statement_timeout=statement_timeout,
+            extensions=extensions,
+        )
         self._timeout = timeout
         self._reader_count = readers
-        self._batch_limit = _BATCH_LIMITS[durable_commit]
-        self._setup = setup
-        self._options: dict[str, Any] = {
-            "profile": profile,
-            "busy": "gate",
-            "timeout": timeout,
-            "pragmas": pragmas,
-            "journal": journal,
-            "detect_types": detect_types,
-            "cached_statements": cached_statements,
-            "statement_timeout": statement_timeout,
-            "extensions": extensions,
-            "durable_commit": "shared" if durable_commit == "shared" else "each",
-            "isolation_level": None,
-            "check_same_thread": False,
-        }
         self._is_closed = False
         self._until_upkeep = _UPKEEP_LOOKS_EVERY
         self._start()
@@ -312,31 +215,13 @@ class Database:
 
     def _start(self) -> None:
         """Begin with no connection, in this process."""
-        self._readers = _Readers(self._reader_count, self._open_reader)
-        self._writer = Writer(self._open_writer, self._timeout, self._batch_limit)
+        self._readers = _Readers(self._reader_count, self._opener.reader)
+        self._writer = Writer(self._open_writer, self._timeout, self._opener.batch_limit)
 
     def _open_writer(self) -> Connection:
-        connection = connect(self._path, **self._options)
-        self._set_up(connection)
+        connection = self._opener.writer()
         self._upkeep = Upkeep()
         return connection
-
-    def _open_reader(self) -> Connection:
-        connection = connect(self._path, **self._options)
-        self._set_up(connection)
-        connection.execute("PRAGMA query_only = ON")
-        return connection
-
-    def _set_up(self, connection: Connection) -> None:
-        if self._setup is None:
-            return
-        try:
-            self._setup(connection)
-            if connection.in_transaction:
-                connection.commit()
-        except BaseException:
-            connection.close()
-            raise
 
     def _check(self) -> None:
         """Refuse a closed database."""
@@ -353,10 +238,7 @@ class Database:
                 f" more than {self._reader_count} readers."
             )
         if not readers.take(lent, self._timeout):
-            raise PoolTimeout(
-                f"all {self._reader_count} readers have been in use for {self._timeout:g} s:"
-                f" {_described(readers.holders())}"
-            )
+            raise all_readers_in_use(self._reader_count, self._timeout, _named(readers.holders()))
 
     def _give_reader(self, lent: list[Connection]) -> None:
         if lent:
@@ -395,14 +277,7 @@ class Database:
 
     def _writer_in_use(self) -> LockedError:
         holder = self._writer.holder()
-        error = LockedError(
-            "database is locked: this process's writer has been in use for"
-            f" {self._timeout:g} s: {_described([holder] if holder else [])}"
-        )
-        error.holder = None
-        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
-        error.sqlite_errorname = "SQLITE_BUSY"
-        return error
+        return writer_in_use(self._timeout, _named([holder] if holder else []))
 
     def query(self, sql: str, parameters: _Parameters = ()) -> _Rows:
         """Run a query on a reader.
@@ -424,7 +299,7 @@ class Database:
             self._take_reader(lent)
             return lent[0].execute(sql, parameters).fetchall()
         except sqlite3.OperationalError as error:
-            _explain(error)
+            explain_refusal(error)
             raise
         finally:
             self._give_reader(lent)
@@ -438,7 +313,7 @@ class Database:
             row = cursor.fetchone()
             cursor.close()
         except sqlite3.OperationalError as error:
-            _explain(error)
+            explain_refusal(error)
             raise
         finally:
             self._give_reader(lent)
@@ -460,7 +335,7 @@ class Database:
             lent[0].execute("BEGIN")
             yield lent[0]
         except sqlite3.OperationalError as error:
-            _explain(error)
+            explain_refusal(error)
             raise
         finally:
             self._give_reader(lent)
@@ -580,34 +455,8 @@ class Database:
     def stats(self) -> DatabaseStatistics:
         """What it is doing now, and what this process has done in the queue and with the log."""
         self._check()
-        idle, lent, waiting = self._readers.statistics()
-        writer_waiting, batches, batched_writes = self._writer.statistics()
-        connection = self._writer.connection
-        queue = None if connection is None else connection.queue_statistics()
-        log = None if connection is None else connection.wal_statistics()
-        shared = None if connection is None else connection.shared_commit_statistics()
-        return DatabaseStatistics(
-            readers_idle=idle,
-            readers_lent=lent,
-            readers_waiting=waiting,
-            writer_waiting=writer_waiting,
-            batches=batches,
-            batched_writes=batched_writes,
-            passes=queue["passes"] if queue else 0,
-            lane_waits=queue["lane_waits"] if queue else 0,
-            gate_waits=queue["gate_waits"] if queue else 0,
-            bypasses=queue["bypasses"] if queue else 0,
-            no_gate=queue["no_gate"] if queue else None,
-            wal_frames=log["frames"] if log else 0,
-            checkpoints=log["checkpoints"] if log else 0,
-            checkpoints_incomplete=log["checkpoints_incomplete"] if log else 0,
-            checkpoint_errors=log["checkpoint_errors"] if log else 0,
-            checkpoint_error=log["last_error"] if log else None,
-            shared_commits=shared["commits"] if shared else 0,
-            shared_syncs=shared["syncs_led"] + shared["syncs_beside"] if shared else 0,
-            shared_answers=shared["answered_by_others"] if shared else 0,
-            no_sharing=shared["no_sharing"] if shared else None,
-            sync_failed=shared["poisoned"] if shared else None,
+        return statistics(
+            self._readers.statistics(), self._writer.statistics(), self._writer.connection
         )
 
     def close(self, timeout: float = 5.0) -> None:
@@ -629,10 +478,10 @@ class Database:
             self._optimize()
         kept = []
         if not self._readers.close(timeout):
-            kept.append(f"readers {_described(self._readers.holders())}")
+            kept.append(f"readers {described(_named(self._readers.holders()))}")
         if not self._close_writer(max(0.0, ends - time.monotonic())):
             holder = self._writer.holder()
-            kept.append(f"the writer {_described([holder] if holder else [])}")
+            kept.append(f"the writer {described(_named([holder] if holder else []))}")
         if kept:
             raise sqlite3.OperationalError(
                 f"still in use after {timeout:g} s: {'; '.join(kept)}; closed when given back"
@@ -673,19 +522,7 @@ class Database:
         self.close()
 
 
-def _described(holders: Iterable[tuple[int, float]]) -> str:
-    """Which threads have connections, and for how long."""
+def _named(holders: Iterable[tuple[int, float]]) -> list[tuple[str, float]]:
+    """Which threads have connections, and for how many seconds."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    return ", ".join(
-        f"by thread {names.get(thread, 'ended')!r} for {seconds:.1f} s"
-        for thread, seconds in holders
-    )
-
-
-def _explain(error: sqlite3.OperationalError) -> None:
-    """Say how one writes, to whoever has tried to through a reader."""
-    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
-        error.add_note(
-            "db.query() and db.read() have connections that only read: write with db.execute(),"
-            " db.executemany() or inside db.write()."
-        )
+    return [(f"thread {names.get(thread, 'ended')!r}", seconds) for thread, seconds in holders]

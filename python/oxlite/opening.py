@@ -2,12 +2,34 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Literal
+from typing import Literal, TypedDict
 
 from oxlite import sqlite3
 from oxlite.sqlite3 import Connection
 
-__all__ = ["connect"]
+__all__ = ["ConnectOptions", "connect"]
+
+
+class ConnectOptions(TypedDict, total=False):
+    """The options of ``connect``, for what hands them on; see there."""
+
+    timeout: float
+    detect_types: int
+    isolation_level: Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"] | None
+    check_same_thread: bool
+    factory: type[Connection] | None
+    cached_statements: int
+    uri: bool
+    autocommit: bool | Literal[-1]
+    profile: str
+    pragmas: Mapping[str, bool | int | str] | None
+    journal: Literal["profile", "keep"]
+    busy: Literal["none", "backoff", "fair", "gate"] | None
+    busy_handler: Callable[[int], object] | None
+    statement_timeout: float | None
+    extensions: Iterable[str | PathLike[str]] | None
+    allow_no_locking: bool
+    durable_commit: Literal["each", "shared"]
 
 
 def connect(

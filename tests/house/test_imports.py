@@ -21,14 +21,18 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"opening", "database", "upkeep"},
+    DOOR: DRIVER | {"opening", "opener", "database", "outcomes", "upkeep", "waiting"},
     "_native": set(),
     "sqlite3": {"_native"},
     "changeset": {"_native"},
     "opening": DRIVER,
     "upkeep": DRIVER,
-    "database": DRIVER | {"opening", "upkeep"},
+    "outcomes": DRIVER,
+    "opener": DRIVER | {"opening"},
+    "waiting": DRIVER,
+    "database": DRIVER | {"opener", "outcomes", "upkeep", "waiting"},
     **{face: DRIVER | {DOOR} for face in FACES},
+    "aio": DRIVER | {DOOR, "opening", "opener", "outcomes", "upkeep", "waiting"},
     "environment": {"sqlite3", DOOR} | FACES,
     "ops": {"sqlite3", DOOR, "environment"} | FACES,
     "bench": {"sqlite3", DOOR, "environment"} | FACES,

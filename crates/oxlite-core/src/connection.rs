@@ -197,6 +197,14 @@ impl Connection {
         is_open
     }
 
+    /// Makes the statement that runs now fail so, if it only reads. The caller sees to it that no other one
+    /// begins meanwhile.
+    pub fn interrupt_reading(&self) {
+        if !self.raw.is_inherited() {
+            self.raw.interrupt_handle().interrupt_reading();
+        }
+    }
+
     /// When the statement that runs must end.
     pub fn deadline(&self) -> &Arc<Deadline> {
         &self.deadline

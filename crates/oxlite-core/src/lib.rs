@@ -27,10 +27,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bell;
 mod busy;
 mod cannot_open;
 mod connection;
 mod deadline;
+mod dispatcher;
 mod error;
 mod group_commit;
 mod nearest;
@@ -49,19 +51,22 @@ mod transaction;
 mod turns;
 mod uri;
 mod wal;
+mod workers;
 
 pub use oxlite_sqlite::{
     Checkpoint, CheckpointMode, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step, Value,
     ValueRef,
 };
 
+pub use bell::Bell;
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::{Connection, Ticket};
 pub use deadline::{Deadline, Stretch};
+pub use dispatcher::{Dispatcher, DispatcherStatistics, Wanted};
 pub use error::{Error, Result};
 pub use group_commit::{
-    Answer, Batch, Line, LineError, LineStatistics, NO_ROWID, Outcome, Parameters, Request,
-    Submitted, Unanswered, run_batch, run_batch_unsettled,
+    Answer, Batch, Line, LineError, LineStatistics, MayBegin, NO_ROWID, Outcome, Parameters,
+    Request, Submitted, Unanswered, run_batch, run_batch_unsettled, run_read,
 };
 pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
 pub use per_process::PerProcess;

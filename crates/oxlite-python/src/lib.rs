@@ -5,6 +5,7 @@
 //! declares it, and a test holds the two against each other.
 
 mod adaptation;
+mod aio;
 mod backup;
 mod baton;
 mod blob;
@@ -25,6 +26,7 @@ mod options;
 mod parameter_sets;
 mod parameters;
 mod pool;
+mod requests;
 mod row;
 mod session;
 mod signature;
@@ -53,6 +55,8 @@ mod native {
 
     #[pymodule_export]
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
+    #[pymodule_export]
+    use crate::aio::{Calls, Connections, Job, Mailbox};
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]

@@ -11,29 +11,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxlite_core::Mutex;
 use oxlite_core::{
-    Answer, Batch, Connection as Core, Line, LineError, Locked, NO_ROWID, Outcome, Parameters,
-    Request, Submitted, Ticket, Value, run_batch_unsettled, timeout_from_seconds,
+    Answer, Batch, Connection as Core, Line, LineError, Locked, Mutex, NO_ROWID, Outcome, Request,
+    Submitted, Ticket, run_batch_unsettled, timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::baton::give_way;
 use crate::connection::{Connection, lock};
-use crate::cursor::Cursor;
 use crate::error::{ProgrammingError, WriterInUse, from_core};
 use crate::gil::{
     current_thread, detached_to_the_end, is_signalled, patience, raise_kept, without,
 };
-use crate::parameters;
-use crate::values::{described_by, rows_of};
-
-/// Sets of parameters beyond this number are not put together with other requests: they would be held in
-/// memory, and hold the others up.
-const SETS_AT_MOST: usize = 1000;
+use crate::requests::{self, RowMaker};
 
 /// What waits in line.
 struct Waiting {
@@ -139,38 +132,11 @@ impl Writer {
             .timeout
             .saturating_sub(waited.max().unwrap_or_default());
         let requests = batch.requests().map(|waiting| &waiting.request);
-        match run_batch_unsettled(core, locked, requests, remaining, statement_timeout) {
+        match run_batch_unsettled(core, locked, requests, remaining, statement_timeout, None) {
             // The others try for themselves.
             (Outcome::NotBegun(error), ticket) => (vec![Err(error)], ticket),
             (Outcome::Done(answers), ticket) => (answers, ticket),
         }
-    }
-
-    /// The values of a parameter set, without the statement that they are for; `None` if only that, or the
-    /// user's own code, can tell what they are.
-    fn owned(set: &Bound<'_, PyAny>) -> PyResult<Option<Parameters>> {
-        if let Some(objects) = parameters::collect_items(set)? {
-            let mut values = Vec::with_capacity(objects.len());
-            for (index, object) in objects.iter().enumerate() {
-                values.push(parameters::supported(index, &object)?.into());
-            }
-            return Ok(Some(Parameters::Positional(values)));
-        }
-        let Ok(dict) = set.cast_exact::<PyDict>() else {
-            return Ok(None);
-        };
-        let mut values = Vec::with_capacity(dict.len());
-        for (name, object) in dict {
-            // What the statement has no parameter for may be anything.
-            let Ok(name) = name.cast_into::<PyString>() else {
-                return Ok(None);
-            };
-            let Some(object) = parameters::plain(&object) else {
-                return Ok(None);
-            };
-            values.push((Box::from(name.to_str()?), Value::from(object)));
-        }
-        Ok(Some(Parameters::Named(values)))
     }
 }
 
@@ -276,32 +242,11 @@ impl Writer {
         if !Request::can_join(text) || !self.can_answer(py, text) {
             return Ok(None);
         }
-        let sets = if is_many {
-            // Any other iterable may be endless, or look at the database.
-            let sets: Bound<'py, PyTuple> = if let Ok(list) = parameters.cast_exact::<PyList>() {
-                list.to_tuple()
-            } else if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
-                tuple.clone()
-            } else {
-                return Ok(None);
-            };
-            if sets.len() > SETS_AT_MOST {
-                return Ok(None);
-            }
-            let owned = sets.iter().map(|set| Self::owned(&set));
-            owned.collect::<PyResult<Option<Vec<_>>>>()?
-        } else {
-            Self::owned(parameters)?.map(|set| vec![set])
-        };
-        let Some(sets) = sets else {
+        let Some(request) = requests::request(text, parameters, is_many)? else {
             return Ok(None);
         };
         let waiting = Waiting {
-            request: Request {
-                sql: text.into(),
-                sets,
-                is_many,
-            },
+            request,
             since: Instant::now(),
         };
         let (line, thread) = (&self.line, current_thread());
@@ -369,35 +314,21 @@ impl Writer {
 impl Writer {
     /// Whether the rows that the statement may return can be made from its answer.
     fn can_answer(&self, py: Python<'_>, sql: &str) -> bool {
-        const RETURNING: &[u8] = b"RETURNING";
-        let mut windows = sql.as_bytes().windows(RETURNING.len());
-        if !windows.any(|part| part.eq_ignore_ascii_case(RETURNING)) {
-            return true;
-        }
-        self.current(py)
-            .is_some_and(|connection| connection.get().makes_plain_rows(py))
+        !requests::may_return_rows(sql)
+            || self
+                .current(py)
+                .is_some_and(|connection| connection.get().makes_plain_rows(py))
     }
 
     fn rows<'py>(&self, py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
-        let rows = rows_of(py, &answer.columns, &answer.rows)?;
         let connection = match answer.rows.is_empty() {
             true => None,
             false => self.current(py),
         };
-        let Some(connection) = connection else {
-            return Ok(rows);
+        let maker = match connection {
+            Some(connection) => RowMaker::of(&connection, &answer.columns)?,
+            None => RowMaker::default(),
         };
-        let Some(factory) = connection.get().row_factory_object(py) else {
-            return Ok(rows);
-        };
-        let cursor = Cursor::create(&connection)?;
-        cursor
-            .get()
-            .describe(py, described_by(py, &answer.columns)?);
-        let made = rows
-            .iter()
-            .map(|row| factory.bind(py).call1((&cursor, row)))
-            .collect::<PyResult<Vec<_>>>()?;
-        PyList::new(py, made)
+        maker.rows(py, &answer.columns, &answer.rows)
     }
 }

@@ -142,6 +142,8 @@ struct Interruptible {
     /// Shared with `Callbacks`: whether an interruption waits for the application to end, and makes it
     /// end soon.
     is_postponed: Arc<AtomicBool>,
+    /// Shared with `Callbacks`: whether the step that runs only reads.
+    is_reading: Arc<AtomicBool>,
     /// Shared with `Callbacks`: how many interruptions there have been.
     interruptions: Arc<AtomicU64>,
 }
@@ -350,6 +352,7 @@ impl Connection {
             database,
             applications: 0,
             is_postponed: Arc::clone(&callbacks.is_interruption_postponed),
+            is_reading: Arc::clone(&callbacks.is_reading),
             interruptions: Arc::clone(&callbacks.interruptions),
         };
         Ok(Self {
@@ -475,6 +478,15 @@ impl InterruptHandle {
     /// Makes the statements running now, if any, fail with `SQLITE_INTERRUPT`; `false` if the
     /// connection is closed or inherited.
     pub fn interrupt(&self) -> bool {
+        self.interrupt_if(|_| true)
+    }
+
+    /// The same, if what runs now only reads. The caller sees to it that nothing else begins meanwhile.
+    pub fn interrupt_reading(&self) -> bool {
+        self.interrupt_if(|target| target.is_reading.load(Ordering::Relaxed))
+    }
+
+    fn interrupt_if(&self, is_meant: impl FnOnce(&Interruptible) -> bool) -> bool {
         let Some(handle) = self.handle.upgrade() else {
             return false;
         };
@@ -484,6 +496,9 @@ impl InterruptHandle {
         let target = handle.interruptible.lock();
         if target.database.is_null() {
             return false;
+        }
+        if !is_meant(&target) {
+            return true;
         }
         if target.applications > 0 {
             target.is_postponed.store(true, Ordering::Relaxed);

@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use libsqlite3_sys as ffi;
 
@@ -300,9 +301,16 @@ impl Statement {
                 locked.callbacks().check_guard()?;
             }
         }
+        if !self.may_commit {
+            let is_reading = &locked.callbacks().is_reading;
+            is_reading.store(true, Ordering::Relaxed);
+            let outcome = self.step_now(locked);
+            is_reading.store(false, Ordering::Relaxed);
+            return outcome;
+        }
         if !self.takes_write_lock {
             let outcome = self.step_now(locked)?;
-            if self.may_commit && outcome == Step::Done {
+            if outcome == Step::Done {
                 self.settle(locked)?;
             }
             return Ok(outcome);

@@ -175,6 +175,40 @@ fn interrupting_stops_a_running_statement_and_a_closed_one_is_left_alone() {
 }
 
 #[test]
+fn interrupting_what_reads_lets_a_write_go_on() {
+    let connection = memory();
+    let handle = connection.interrupt_handle();
+    let run = |sql: &'static str| {
+        let connection = connection.clone();
+        thread::spawn(move || {
+            let locked = connection.lock().expect("open");
+            prepare(&locked, sql).step(&locked).map(|_| ())
+        })
+    };
+    assert!(run("CREATE TABLE t (x)").join().expect("no panic").is_ok());
+    let write = run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000)
+         INSERT INTO t SELECT i FROM n",
+    );
+    while !write.is_finished() {
+        assert!(handle.interrupt_reading());
+    }
+    assert_eq!(write.join().expect("no panic"), Ok(()));
+    let read = run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+    );
+    while !read.is_finished() {
+        handle.interrupt_reading();
+        thread::sleep(Duration::from_millis(1));
+    }
+    let error = read
+        .join()
+        .expect("no panic")
+        .expect_err("it never ends by itself");
+    assert_eq!(error.code(), codes::SQLITE_INTERRUPT);
+}
+
+#[test]
 fn the_busy_handler_decides_and_its_panic_means_no() {
     let directory = std::env::temp_dir().join(format!("oxlite-busy-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("creates");

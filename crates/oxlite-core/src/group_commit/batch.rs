@@ -40,15 +40,20 @@ pub enum Outcome {
     Done(Vec<Result<Answer>>),
 }
 
+/// Asked before a request is run for the first time, by its place in the batch: whether it is still wanted.
+/// From then on it is not asked again.
+pub type MayBegin<'b> = &'b dyn Fn(usize) -> bool;
+
 /// A connection at work on a batch, its lock taken.
 struct Work<'b> {
     connection: &'b Connection,
     locked: &'b Locked<'b>,
     statement_timeout: Option<Duration>,
+    may_begin: Option<MayBegin<'b>>,
 }
 
-/// Runs requests, at least one, on a connection without a transaction: all of them, or the first few. The write lock is waited for as
-/// long as `timeout`; a statement of theirs may take `statement_timeout`.
+/// Runs requests, at least one, on a connection without a transaction: all of them, or the first few. The
+/// write lock is waited for as long as `timeout`; a statement of theirs may take `statement_timeout`.
 pub fn run<'r>(
     connection: &Connection,
     locked: &Locked<'_>,
@@ -56,34 +61,83 @@ pub fn run<'r>(
     timeout: Duration,
     statement_timeout: Option<Duration>,
 ) -> Outcome {
+    run_wanted(
+        connection,
+        locked,
+        requests,
+        timeout,
+        statement_timeout,
+        None,
+    )
+}
+
+/// The same, for requests that can be given up.
+fn run_wanted<'r>(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    requests: impl IntoIterator<Item = &'r Request>,
+    timeout: Duration,
+    statement_timeout: Option<Duration>,
+    may_begin: Option<MayBegin<'_>>,
+) -> Outcome {
     let requests: Vec<&Request> = requests.into_iter().collect();
     let work = Work {
         connection,
         locked,
         statement_timeout,
+        may_begin,
     };
     // Code of the application is called by the thread that asked for it: it may need locks that this one
     // has, and what it raises is that one's. And BEGIN IMMEDIATE takes the locks of all attached databases,
     // also of those that nobody writes to.
-    let is_for_one = requests.len() == 1 || connection.has_callbacks() || locked.has_attached();
+    let is_lonely = requests.len() == 1 && may_begin.is_none();
+    let is_for_one = is_lonely || connection.has_callbacks() || locked.has_attached();
     connection.waiting_at_most(timeout, || match requests[..] {
+        [_, ..] if is_for_one && !work.may_begin(0) => Outcome::Done(vec![Err(given_up())]),
         [request, ..] if is_for_one => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),
     })
 }
 
 /// The same, but for a connection whose commits share their syncs: then nobody may be told of the answers
-/// before the ticket has been settled, which needs no connection any more.
+/// before the ticket has been settled, which needs no connection any more. With `may_begin` a request can be
+/// given up until the write lock is had; it ends as if interrupted.
 pub fn run_unsettled<'r>(
     connection: &Connection,
     locked: &Locked<'_>,
     requests: impl IntoIterator<Item = &'r Request>,
     timeout: Duration,
     statement_timeout: Option<Duration>,
+    may_begin: Option<MayBegin<'_>>,
 ) -> (Outcome, Option<Ticket>) {
     connection.deferring_answers(locked, || {
-        run(connection, locked, requests, timeout, statement_timeout)
+        run_wanted(
+            connection,
+            locked,
+            requests,
+            timeout,
+            statement_timeout,
+            may_begin,
+        )
     })
+}
+
+/// Runs one request that reads, on a connection for reading, to its end or to its first row.
+pub fn read(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    request: &Request,
+    row_limit: Option<usize>,
+    statement_timeout: Option<Duration>,
+) -> Result<Answer> {
+    let stretch = statement_timeout.map(|timeout| connection.deadline().begin(timeout));
+    let outcome = request.execute(connection, locked, row_limit);
+    drop(stretch);
+    if !locked.is_autocommit() {
+        // It was BEGIN or SAVEPOINT, of which the next one knows nothing.
+        connection.run(locked, "ROLLBACK")?;
+    }
+    outcome
 }
 
 /// How a request went in the midst of a transaction.
@@ -125,6 +179,10 @@ impl State {
 }
 
 impl Work<'_> {
+    fn may_begin(&self, index: usize) -> bool {
+        self.may_begin.is_none_or(|may_begin| may_begin(index))
+    }
+
     fn control(&self, sql: &str) -> Result<()> {
         self.connection.run(self.locked, sql)
     }
@@ -138,7 +196,7 @@ impl Work<'_> {
         let stretch = self
             .statement_timeout
             .map(|timeout| self.connection.deadline().begin(timeout));
-        let outcome = request.execute(self.connection, self.locked);
+        let outcome = request.execute(self.connection, self.locked, None);
         drop(stretch);
         outcome
     }
@@ -200,6 +258,10 @@ impl Work<'_> {
             match state {
                 State::Guilty(_) => continue,
                 State::Waiting if index > 0 && began.elapsed() >= WORK_AT_MOST => break,
+                State::Waiting if !self.may_begin(index) => {
+                    *state = State::Guilty(given_up());
+                    continue;
+                }
                 State::Waiting | State::Ran(_) => {}
             }
             match self.within(request) {
@@ -292,6 +354,13 @@ impl Work<'_> {
             let _ = self.control("ROLLBACK");
         }
     }
+}
+
+fn given_up() -> Error {
+    Error::Sqlite(oxlite_sqlite::Error::new(
+        codes::SQLITE_INTERRUPT,
+        "interrupted",
+    ))
 }
 
 fn foreign_key_failed() -> Error {

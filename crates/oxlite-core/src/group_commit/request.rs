@@ -57,8 +57,14 @@ impl Request {
         )
     }
 
-    /// Runs the statement with each set of parameters, in whatever transaction there is.
-    pub(super) fn execute(&self, connection: &Connection, locked: &Locked<'_>) -> Result<Answer> {
+    /// Runs the statement with each set of parameters, in whatever transaction there is; to the end, or
+    /// until there are so many rows.
+    pub(super) fn execute(
+        &self,
+        connection: &Connection,
+        locked: &Locked<'_>,
+        row_limit: Option<usize>,
+    ) -> Result<Answer> {
         let Some(mut cached) = connection.statement(locked, &self.sql)? else {
             return Ok(Answer {
                 rowcount: -1,
@@ -73,8 +79,8 @@ impl Request {
             ));
         }
         locked.set_last_insert_rowid(NO_ROWID);
-        let outcome = self.execute_sets(connection, locked, &mut cached);
-        if outcome.is_err() {
+        let outcome = self.execute_sets(connection, locked, &mut cached, row_limit);
+        if outcome.is_err() || row_limit.is_some() {
             // It may have stopped between two rows.
             let _ = cached.statement.reset(locked);
         }
@@ -94,15 +100,21 @@ impl Request {
         connection: &Connection,
         locked: &Locked<'_>,
         cached: &mut CachedStatement,
+        row_limit: Option<usize>,
     ) -> Result<Answer> {
         let failed = |error| connection.explain(locked, error);
         let mut answer = Answer::default();
+        let mut rows = 0;
         for set in &self.sets {
             set.bind(cached, locked)
                 .map_err(|error| error.or_explained(failed))?;
             while cached.statement.step(locked).map_err(failed)? == Step::Row {
                 if !self.is_many {
                     answer.take_row(cached, locked).map_err(failed)?;
+                }
+                rows += 1;
+                if row_limit == Some(rows) {
+                    break;
                 }
             }
             if cached.statement.is_read_only() {

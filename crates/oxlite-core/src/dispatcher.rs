@@ -1,0 +1,399 @@
+//! Work for a few members (connections) that is done in the order in which it came, in native threads;
+//! nobody waits for it.
+//!
+//! Invariants:
+//! - A member works on one thing at a time, or is lent.
+//! - Who asks first is served first, be it with work or with a member; only tasks that follow one another
+//!   directly are handed to a member together.
+//! - As long as a member is idle nothing waits.
+//! - What has been taken up is gone from here: its answer is the business of whoever does it. What cannot
+//!   be done (a panic, no thread to be had) is dropped, and has to tell of that itself.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxlite_sqlite::{Condvar, Mutex};
+
+use crate::workers::hand_in;
+
+/// Does some tasks with a member: gives the member back, and the tasks that are still to be done, if any.
+type Perform<M, T> = dyn Fn(M, Vec<T>) -> (M, Vec<T>) + Send + Sync;
+
+/// Gets a member to keep; gives it back at once if it is not wanted any more.
+type Lend<M> = Box<dyn FnOnce(M) -> Option<M> + Send>;
+
+/// What is asked for.
+pub enum Wanted<M, T> {
+    /// That this be done.
+    Task(T),
+    /// A member, to be given back.
+    Member(Lend<M>),
+}
+
+/// What a dispatcher is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DispatcherStatistics {
+    /// Members that do nothing.
+    pub idle: usize,
+    /// Members that work.
+    pub working: usize,
+    /// Members that are lent.
+    pub lent: usize,
+    /// Tasks, and wishes for a member, that nobody has taken up.
+    pub waiting: usize,
+    /// How often tasks were taken up,
+    pub batches: u64,
+    /// and how many.
+    pub tasks: u64,
+}
+
+/// Hands work to its members.
+pub struct Dispatcher<M, T> {
+    state: Mutex<State<M, T>>,
+    /// Told when a member of a closed dispatcher has come back.
+    returned: Condvar,
+    batch_limit: usize,
+    perform: Box<Perform<M, T>>,
+    /// In place of one that was lost in a panic.
+    make: fn() -> M,
+}
+
+struct State<M, T> {
+    waiting: VecDeque<Wanted<M, T>>,
+    idle: Vec<M>,
+    working: usize,
+    lent: usize,
+    is_closed: bool,
+    batches: u64,
+    tasks: u64,
+}
+
+impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
+    /// With so many members, each of which gets at most `batch_limit` tasks at once.
+    pub fn new(
+        count: usize,
+        batch_limit: usize,
+        make: fn() -> M,
+        perform: impl Fn(M, Vec<T>) -> (M, Vec<T>) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                idle: std::iter::repeat_with(make).take(count).collect(),
+                working: 0,
+                lent: 0,
+                is_closed: false,
+                batches: 0,
+                tasks: 0,
+            }),
+            returned: Condvar::new(),
+            batch_limit: batch_limit.max(1),
+            perform: Box::new(perform),
+            make,
+        }
+    }
+
+    /// Has it done when its turn has come; never waits. Handed back if all is closed.
+    pub fn submit(self: &Arc<Self>, wanted: Wanted<M, T>) -> Result<(), Wanted<M, T>> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(wanted);
+        }
+        state.waiting.push_back(wanted);
+        let Some(member) = state.idle.pop() else {
+            return Ok(());
+        };
+        state.working += 1;
+        drop(state);
+        self.start(member);
+        Ok(())
+    }
+
+    /// Gives a member back that was lent. It is handed on to the caller once all is closed.
+    pub fn give(self: &Arc<Self>, member: M) -> Option<M> {
+        let mut state = self.state.lock();
+        state.lent -= 1;
+        if state.is_closed {
+            drop(state);
+            self.returned.notify_all();
+            return Some(member);
+        }
+        if state.waiting.is_empty() {
+            state.idle.push(member);
+            return None;
+        }
+        state.working += 1;
+        drop(state);
+        self.start(member);
+        None
+    }
+
+    /// Takes out the tasks that are too old, wherever they stand.
+    pub fn take_out(&self, mut is_too_old: impl FnMut(&T) -> bool) -> Vec<T> {
+        let mut state = self.state.lock();
+        let mut taken_out = Vec::new();
+        let waiting = std::mem::take(&mut state.waiting);
+        for wanted in waiting {
+            match wanted {
+                Wanted::Task(task) if is_too_old(&task) => taken_out.push(task),
+                wanted => state.waiting.push_back(wanted),
+            }
+        }
+        taken_out
+    }
+
+    /// Takes up nothing any more. What waits is handed back.
+    pub fn close(&self) -> Vec<Wanted<M, T>> {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        state.waiting.drain(..).collect()
+    }
+
+    /// The members that are idle once all is closed and all have come back, or `timeout` has passed; and
+    /// whether all have.
+    pub fn wait_for_all(&self, timeout: Duration) -> (Vec<M>, bool) {
+        let began = std::time::Instant::now();
+        let mut state = self.state.lock();
+        loop {
+            let are_back = state.working + state.lent == 0;
+            let remaining = timeout.saturating_sub(began.elapsed());
+            if are_back || remaining.is_zero() {
+                return (std::mem::take(&mut state.idle), are_back);
+            }
+            self.returned.wait_for(&mut state, remaining);
+        }
+    }
+
+    /// What it is doing.
+    pub fn statistics(&self) -> DispatcherStatistics {
+        let state = self.state.lock();
+        DispatcherStatistics {
+            idle: state.idle.len(),
+            working: state.working,
+            lent: state.lent,
+            waiting: state.waiting.len(),
+            batches: state.batches,
+            tasks: state.tasks,
+        }
+    }
+
+    /// Looks at the members that are idle.
+    pub fn look(&self, mut at: impl FnMut(&M)) {
+        if let Some(state) = self.state.try_lock() {
+            state.idle.iter().for_each(&mut at);
+        }
+    }
+
+    /// Has a thread go through what waits, with a member that counts as working.
+    fn start(self: &Arc<Self>, member: M) {
+        // Outside the closure, so that it is not lost with it.
+        let place = Arc::new(Mutex::new(Some(member)));
+        let (this, taken) = (Arc::clone(self), Arc::clone(&place));
+        let started = hand_in(move || {
+            let member = taken.lock().take();
+            if let Some(member) = member {
+                this.serve(member);
+            }
+        });
+        if started.is_err() {
+            let mut state = self.state.lock();
+            state.working -= 1;
+            state.idle.extend(place.lock().take());
+            // The others that work come to nothing of what may be waiting for this one alone.
+            let waiting = std::mem::take(&mut state.waiting);
+            drop(state);
+            drop(waiting);
+        }
+    }
+
+    fn serve(&self, mut member: M) {
+        loop {
+            let (tasks, lend) = {
+                let mut state = self.state.lock();
+                match state.waiting.pop_front() {
+                    None => {
+                        state.working -= 1;
+                        state.idle.push(member);
+                        let is_closed = state.is_closed;
+                        drop(state);
+                        if is_closed {
+                            self.returned.notify_all();
+                        }
+                        return;
+                    }
+                    Some(Wanted::Task(task)) => (self.batch(&mut state, task), None),
+                    Some(Wanted::Member(lend)) => {
+                        state.working -= 1;
+                        state.lent += 1;
+                        (Vec::new(), Some(lend))
+                    }
+                }
+            };
+            if let Some(lend) = lend {
+                let Some(unwanted) = lend(member) else {
+                    return;
+                };
+                member = unwanted;
+                let mut state = self.state.lock();
+                state.lent -= 1;
+                state.working += 1;
+                continue;
+            }
+            let done = catch_unwind(AssertUnwindSafe(|| (self.perform)(member, tasks)));
+            let left;
+            (member, left) = done.unwrap_or_else(|_| ((self.make)(), Vec::new()));
+            if !left.is_empty() {
+                let mut state = self.state.lock();
+                for task in left.into_iter().rev() {
+                    state.waiting.push_front(Wanted::Task(task));
+                }
+            }
+        }
+    }
+
+    /// `first` and the tasks that follow it.
+    fn batch(&self, state: &mut State<M, T>, first: T) -> Vec<T> {
+        let mut batch = vec![first];
+        while batch.len() < self.batch_limit
+            && matches!(state.waiting.front(), Some(Wanted::Task(_)))
+            && let Some(Wanted::Task(task)) = state.waiting.pop_front()
+        {
+            batch.push(task);
+        }
+        state.batches += 1;
+        state.tasks += batch.len() as u64;
+        batch
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    type Numbers = Dispatcher<(), u32>;
+
+    /// A dispatcher that tells which tasks it does together, and does them when it is told to.
+    fn telling(batch_limit: usize) -> (Arc<Numbers>, Receiver<Vec<u32>>, Sender<()>) {
+        let (tell, told) = channel();
+        let (go, goes) = channel();
+        let goes = Mutex::new(goes);
+        let dispatcher = Dispatcher::new(
+            1,
+            batch_limit,
+            || (),
+            move |(), tasks: Vec<u32>| {
+                let _ = goes.lock().recv_timeout(LONG);
+                let left = tasks.iter().copied().filter(|task| *task == 100).map(|_| 7);
+                let left = left.collect();
+                let _ = tell.send(tasks);
+                ((), left)
+            },
+        );
+        (Arc::new(dispatcher), told, go)
+    }
+
+    fn submit(dispatcher: &Arc<Numbers>, task: u32) {
+        assert!(dispatcher.submit(Wanted::Task(task)).is_ok());
+    }
+
+    #[test]
+    fn what_follows_one_another_is_done_together_and_in_order() {
+        let (dispatcher, told, go) = telling(3);
+        for task in 1..=6 {
+            submit(&dispatcher, task);
+        }
+        for _ in 0..8 {
+            let _ = go.send(());
+        }
+        let mut done = Vec::new();
+        while done.len() < 6 {
+            let batch = told.recv_timeout(LONG).expect("all are done");
+            assert!(batch.len() <= 3);
+            done.extend(batch);
+        }
+        assert_eq!(done, [1, 2, 3, 4, 5, 6]);
+        // What is left over comes first.
+        submit(&dispatcher, 100);
+        submit(&dispatcher, 8);
+        let mut done = Vec::new();
+        while done.len() < 3 {
+            done.extend(told.recv_timeout(LONG).expect("all are done"));
+        }
+        assert!(done == [100, 7, 8] || done == [100, 8, 7], "{done:?}");
+        assert_eq!(dispatcher.statistics().tasks, 9);
+    }
+
+    #[test]
+    fn who_asks_for_a_member_gets_it_between_the_tasks() {
+        let (dispatcher, told, go) = telling(10);
+        let (lent, borrowed) = channel();
+        let wish =
+            |lent: Sender<()>| Wanted::Member(Box::new(move |()| lent.send(()).err().map(|_| ())));
+        submit(&dispatcher, 1);
+        assert!(dispatcher.submit(wish(lent.clone())).is_ok());
+        submit(&dispatcher, 2);
+        let _ = (go.send(()), go.send(()), go.send(()));
+        assert_eq!(told.recv_timeout(LONG), Ok(vec![1]));
+        assert_eq!(borrowed.recv_timeout(LONG), Ok(()));
+        assert!(told.recv_timeout(Duration::from_millis(5)).is_err());
+        assert_eq!(
+            (
+                dispatcher.statistics().lent,
+                dispatcher.statistics().waiting
+            ),
+            (1, 1)
+        );
+        assert!(dispatcher.give(()).is_none());
+        assert_eq!(told.recv_timeout(LONG), Ok(vec![2]));
+        // One that nobody wants any more goes on to the next.
+        drop(borrowed);
+        assert!(dispatcher.submit(wish(lent)).is_ok());
+        submit(&dispatcher, 3);
+        assert_eq!(told.recv_timeout(LONG), Ok(vec![3]));
+    }
+
+    #[test]
+    fn a_closed_one_takes_up_nothing_and_waits_for_all() {
+        let (dispatcher, told, go) = telling(1);
+        submit(&dispatcher, 1);
+        while dispatcher.statistics().batches == 0 {
+            std::thread::yield_now();
+        }
+        submit(&dispatcher, 2);
+        submit(&dispatcher, 3);
+        assert_eq!(dispatcher.take_out(|task| *task == 2), [2]);
+        assert_eq!(dispatcher.close().len(), 1);
+        assert!(matches!(
+            dispatcher.submit(Wanted::Task(4)),
+            Err(Wanted::Task(4))
+        ));
+        assert!(!dispatcher.wait_for_all(Duration::ZERO).1);
+        let _ = go.send(());
+        assert_eq!(dispatcher.wait_for_all(LONG), (vec![()], true));
+        assert_eq!(told.recv_timeout(LONG), Ok(vec![1]));
+    }
+
+    #[test]
+    fn a_panic_costs_the_task_and_not_the_member() {
+        let (tell, told) = channel();
+        let dispatcher = Arc::new(Dispatcher::new(
+            1,
+            1,
+            || (),
+            move |(), tasks: Vec<u32>| {
+                assert_ne!(tasks, [1], "meant");
+                let _ = tell.send(tasks);
+                ((), Vec::new())
+            },
+        ));
+        submit(&dispatcher, 1);
+        submit(&dispatcher, 2);
+        assert_eq!(told.recv_timeout(LONG), Ok(vec![2]));
+    }
+}

@@ -1,0 +1,465 @@
+//! The readers of a database, or its writer: connections that native threads work with.
+//!
+//! Reads and writes run without the GIL; a write shares its transaction with those that wait with it
+//! (`oxlite_core::run_batch_unsettled`). What needs the user's code for each value (a text factory,
+//! converters) runs with the GIL. A connection can also be borrowed.
+//!
+//! Invariants:
+//! - A connection is used by one thread at a time: whoever has its `Place`.
+//! - It is opened when it is first needed, with the GIL, and anew after it was closed or fell in doubt.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use oxlite_core::{
+    Answer, Connection as Core, Dispatcher, Error, Locked, Outcome as BatchOutcome, Request,
+    Wanted, run_batch_unsettled, run_read, timeout_from_seconds,
+};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::job::{Job, Progress, Reading, Reply};
+use super::mailbox::{Mailbox, Outcome};
+use crate::connection::Connection;
+use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
+use crate::gil::without;
+use crate::requests;
+
+/// A connection, if it is open.
+#[derive(Default)]
+struct Place(Option<Opened>);
+
+struct Opened {
+    core: Arc<Core>,
+    connection: Py<Connection>,
+    /// Whether its rows are tuples of what SQLite holds, but for a row factory.
+    is_plain: bool,
+    /// Whether it has a row factory.
+    has_factory: bool,
+    statement_timeout: Option<Duration>,
+}
+
+impl Opened {
+    fn of(connection: &Bound<'_, Connection>) -> PyResult<Self> {
+        let py = connection.py();
+        let inner = connection.get();
+        Ok(Self {
+            core: Arc::clone(inner.core()?),
+            is_plain: inner.makes_plain_rows(py),
+            has_factory: inner.row_factory_object(py).is_some(),
+            statement_timeout: inner.execution_settings(py).statement_timeout,
+            connection: connection.clone().unbind(),
+        })
+    }
+
+    /// For whoever makes rows, if it is not tuples that are wanted.
+    fn factory(&self) -> Option<Py<Connection>> {
+        if !self.has_factory {
+            return None;
+        }
+        Python::try_attach(|py| self.connection.clone_ref(py))
+    }
+
+    fn lock(&self) -> Result<Locked<'_>, Outcome> {
+        self.core
+            .lock()
+            .map_err(|error| Outcome::Raised(lock_failed(error)))
+    }
+}
+
+/// Something to be done by one of the connections.
+struct Task {
+    request: Request,
+    kind: Kind,
+    since: Instant,
+    progress: Arc<Progress>,
+    reply: Reply,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ReadAll,
+    ReadFirst,
+    Write,
+}
+
+/// What all that is done with the connections has to know.
+struct Staff {
+    open: Py<PyAny>,
+    timeout: Duration,
+    /// Whether values that the latest one opened returns need no code of the user's.
+    is_plain: AtomicBool,
+}
+
+/// Connections that work, or are lent.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Connections {
+    dispatcher: Arc<Dispatcher<Place, Task>>,
+    staff: Arc<Staff>,
+}
+
+impl Connections {
+    fn submit(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        request: Request,
+        kind: Kind,
+    ) -> PyResult<Job> {
+        let progress = Arc::<Progress>::default();
+        let task = Task {
+            request,
+            kind,
+            since: Instant::now(),
+            progress: Arc::clone(&progress),
+            reply: Reply::new(Arc::clone(&mailbox.get().inbox), future),
+        };
+        self.send(Wanted::Task(task))?;
+        Ok(Job { progress })
+    }
+
+    fn send(&self, wanted: Wanted<Place, Task>) -> PyResult<()> {
+        self.dispatcher.submit(wanted).map_err(|refused| {
+            if let Wanted::Task(task) = refused {
+                task.reply.send(Outcome::GivenUp);
+            }
+            closed()
+        })
+    }
+}
+
+fn closed() -> PyErr {
+    ProgrammingError::new_err("Cannot operate on a closed Database.")
+}
+
+#[pymethods]
+impl Connections {
+    /// So many connections, which `open` opens; each gets at most `batch_limit` writes at once and waits
+    /// for the write lock for `timeout` seconds.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        open: Py<PyAny>,
+        count: usize,
+        batch_limit: usize,
+        timeout: f64,
+    ) -> PyResult<Self> {
+        let staff = Arc::new(Staff {
+            open,
+            timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
+            is_plain: AtomicBool::new(false),
+        });
+        let perform = {
+            let staff = Arc::clone(&staff);
+            move |place, tasks| staff.perform(place, tasks)
+        };
+        Ok(Self {
+            dispatcher: Arc::new(Dispatcher::new(count, batch_limit, Place::default, perform)),
+            staff,
+        })
+    }
+
+    /// Has a query run: `future` gets its rows, or its first row, `None` if it has none. No job, and
+    /// nothing done, if only a borrowed connection can tell what the parameters are.
+    fn read(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        sql: &Bound<'_, PyString>,
+        parameters: &Bound<'_, PyAny>,
+        is_one: bool,
+    ) -> PyResult<Option<Job>> {
+        let Some(request) = requests::request(sql.to_str()?, parameters, false)? else {
+            return Ok(None);
+        };
+        let kind = match is_one {
+            true => Kind::ReadFirst,
+            false => Kind::ReadAll,
+        };
+        self.submit(mailbox, future, request, kind).map(Some)
+    }
+
+    /// Has a data modification run, perhaps in one transaction with others: `future` gets row count, row id
+    /// and rows. No job, and nothing done, if it can only be run with a borrowed connection.
+    fn write(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        sql: &Bound<'_, PyString>,
+        parameters: &Bound<'_, PyAny>,
+        is_many: bool,
+    ) -> PyResult<Option<Job>> {
+        let text = sql.to_str()?;
+        let is_plain = || self.staff.is_plain.load(Ordering::Relaxed);
+        if !Request::can_join(text) || (requests::may_return_rows(text) && !is_plain()) {
+            return Ok(None);
+        }
+        let Some(request) = requests::request(text, parameters, is_many)? else {
+            return Ok(None);
+        };
+        self.submit(mailbox, future, request, Kind::Write).map(Some)
+    }
+
+    /// Lends `future` a connection when its turn has come; it is to be given back.
+    fn take(&self, mailbox: &Bound<'_, Mailbox>, future: Py<PyAny>) -> PyResult<Job> {
+        let progress = Arc::<Progress>::default();
+        let job = Job {
+            progress: Arc::clone(&progress),
+        };
+        let reply = Reply::new(Arc::clone(&mailbox.get().inbox), future);
+        let (staff, dispatcher) = (Arc::clone(&self.staff), Arc::clone(&self.dispatcher));
+        let lend = move |mut place: Place| {
+            if !progress.begin() {
+                reply.send(Outcome::GivenUp);
+                return Some(place);
+            }
+            let opened = match staff.opened(&mut place) {
+                Ok(opened) => opened,
+                Err(outcome) => {
+                    reply.send(outcome);
+                    return Some(place);
+                }
+            };
+            let Some(lent) = Python::try_attach(|py| opened.connection.clone_ref(py).into_any())
+            else {
+                return Some(place);
+            };
+            let take_back = move |_: Python<'_>| drop(dispatcher.give(place));
+            reply.send(Outcome::Lent(lent, Box::new(take_back)));
+            None
+        };
+        self.send(Wanted::Member(Box::new(lend)))?;
+        Ok(job)
+    }
+
+    /// Takes a connection back that was lent, or what is to be opened anew in its place. `False` if all is
+    /// closed: then the caller closes it.
+    #[pyo3(signature = (connection))]
+    fn give(&self, connection: Option<&Bound<'_, Connection>>) -> PyResult<bool> {
+        let place = match connection {
+            Some(connection) => Place(Some(Opened::of(connection)?)),
+            None => Place::default(),
+        };
+        Ok(self.dispatcher.give(place).is_none())
+    }
+
+    /// Tells those that have waited for longer than the timeout so, in these words; in how many seconds the
+    /// next one will have, if any waits.
+    fn expire(&self, message: &str, is_writer: bool) -> Option<f64> {
+        let timeout = self.staff.timeout;
+        let mut oldest = None;
+        let expired = self.dispatcher.take_out(|task| {
+            let age = task.since.elapsed();
+            if age < timeout {
+                oldest = oldest.max(Some(age));
+            }
+            age >= timeout
+        });
+        for task in expired {
+            task.reply.send(Outcome::Raised(match is_writer {
+                true => WriterInUse::new_err(message.to_owned()),
+                false => PoolTimeout::new_err(message.to_owned()),
+            }));
+        }
+        oldest.map(|age| timeout.saturating_sub(age).as_secs_f64())
+    }
+
+    /// Takes up nothing any more, and waits for `timeout` seconds until all have come back: the
+    /// connections to be closed, and whether that is all of them. To be called outside the event loop.
+    fn close<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyTuple>> {
+        let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
+        for wanted in self.dispatcher.close() {
+            if let Wanted::Task(task) = wanted {
+                task.reply.send(Outcome::Closed);
+            }
+        }
+        let dispatcher = &self.dispatcher;
+        let (places, are_all) = without(py, || dispatcher.wait_for_all(timeout));
+        let connections = places.into_iter().filter_map(|place| place.0);
+        let connections: Vec<_> = connections.map(|opened| opened.connection).collect();
+        (connections, are_all).into_pyobject(py)
+    }
+
+    /// How many connections are idle, work and are lent, how many wait for them; batches, and how many
+    /// requests were in them.
+    fn statistics(&self) -> (usize, usize, usize, usize, u64, u64) {
+        let statistics = self.dispatcher.statistics();
+        (
+            statistics.idle,
+            statistics.working,
+            statistics.lent,
+            statistics.waiting,
+            statistics.batches,
+            statistics.tasks,
+        )
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.staff.open)?;
+        let mut outcome = Ok(());
+        self.dispatcher.look(|place| {
+            if let (Some(opened), Ok(())) = (&place.0, &outcome) {
+                outcome = visit.call(&opened.connection);
+            }
+        });
+        outcome
+    }
+}
+
+impl Staff {
+    /// The connection of a place, opened if need be.
+    fn opened<'p>(&self, place: &'p mut Place) -> Result<&'p Opened, Outcome> {
+        let is_usable = |opened: &Opened| opened.core.is_open() && !opened.core.is_in_doubt();
+        if !place.0.as_ref().is_some_and(is_usable) {
+            // Nobody is told where there is no interpreter any more.
+            let opened = Python::try_attach(|py| {
+                if let Some(spent) = place.0.take() {
+                    // What it had to say it has said.
+                    let _ = spent.connection.bind(py).call_method0("close");
+                }
+                let connection = self.open.bind(py).call0()?.cast_into::<Connection>()?;
+                Opened::of(&connection)
+            });
+            let opened = opened
+                .unwrap_or_else(|| Err(closed()))
+                .map_err(Outcome::Raised)?;
+            self.is_plain.store(opened.is_plain, Ordering::Relaxed);
+            place.0 = Some(opened);
+        }
+        place.0.as_ref().ok_or(Outcome::Lost)
+    }
+
+    fn perform(&self, mut place: Place, tasks: Vec<Task>) -> (Place, Vec<Task>) {
+        let opened = match self.opened(&mut place) {
+            Ok(opened) => opened,
+            Err(outcome) => {
+                let mut tasks = tasks.into_iter();
+                if let Some(first) = tasks.next() {
+                    first.reply.send(outcome);
+                }
+                // The others try for themselves.
+                return (place, tasks.collect());
+            }
+        };
+        let left = match tasks.first().map(|task| task.kind) {
+            Some(Kind::Write) => self.write(opened, tasks),
+            _ => {
+                tasks.into_iter().for_each(|task| read(opened, task));
+                Vec::new()
+            }
+        };
+        (place, left)
+    }
+
+    /// Runs writes in one transaction; those that are still to be run.
+    fn write(&self, opened: &Opened, tasks: Vec<Task>) -> Vec<Task> {
+        let waited = tasks.iter().map(|task| task.since.elapsed()).max();
+        let remaining = self.timeout.saturating_sub(waited.unwrap_or_default());
+        let locked = match opened.lock() {
+            Ok(locked) => locked,
+            Err(outcome) => {
+                let mut tasks = tasks.into_iter();
+                if let Some(first) = tasks.next() {
+                    first.reply.send(outcome);
+                }
+                return tasks.collect();
+            }
+        };
+        let (outcome, ticket) = run_batch_unsettled(
+            &opened.core,
+            &locked,
+            tasks.iter().map(|task| &task.request),
+            remaining,
+            opened.statement_timeout,
+            Some(&|index| tasks[index].progress.begin()),
+        );
+        drop(locked);
+        let mut answers = match outcome {
+            BatchOutcome::NotBegun(error) => vec![Err(error)],
+            BatchOutcome::Done(answers) => answers,
+        };
+        if let Some(Err(error)) = ticket.map(|ticket| ticket.settle()) {
+            for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
+                *answer = Err(error.clone());
+            }
+        }
+        let mut tasks = tasks.into_iter();
+        for (answer, task) in answers.into_iter().zip(tasks.by_ref()) {
+            task.reply.send(match answer {
+                Ok(answer) => {
+                    let factory = match answer.rows.is_empty() {
+                        true => None,
+                        false => opened.factory(),
+                    };
+                    Outcome::Written(answer, factory)
+                }
+                Err(error) => Outcome::Failed(error),
+            });
+        }
+        tasks.collect()
+    }
+}
+
+fn read(opened: &Opened, task: Task) {
+    if !task.progress.begin() {
+        task.reply.send(Outcome::GivenUp);
+        return;
+    }
+    let is_one = task.kind == Kind::ReadFirst;
+    let reading = Reading::Always(Arc::clone(&opened.core));
+    let outcome = task
+        .progress
+        .reading(Some(reading), || match opened.is_plain {
+            true => match read_plain(opened, &task.request, is_one) {
+                Ok(answer) => {
+                    let factory = match answer.rows.is_empty() {
+                        true => None,
+                        false => opened.factory(),
+                    };
+                    Outcome::Found(answer, factory, is_one)
+                }
+                Err(outcome) => outcome,
+            },
+            false => read_attached(opened, &task.request, is_one),
+        });
+    task.reply.send(outcome);
+}
+
+fn read_plain(opened: &Opened, request: &Request, is_one: bool) -> Result<Answer, Outcome> {
+    let locked = opened.lock()?;
+    let limit = is_one.then_some(1);
+    let read: Result<Answer, Error> = run_read(
+        &opened.core,
+        &locked,
+        request,
+        limit,
+        opened.statement_timeout,
+    );
+    read.map_err(Outcome::Failed)
+}
+
+/// With the GIL, by the way that any application goes.
+fn read_attached(opened: &Opened, request: &Request, is_one: bool) -> Outcome {
+    let read = Python::try_attach(|py| {
+        let set = match request.sets.first() {
+            Some(set) => requests::objects_of(py, set)?,
+            None => PyTuple::empty(py).into_any(),
+        };
+        let connection = opened.connection.bind(py);
+        let cursor = connection.call_method1("execute", (&*request.sql, set))?;
+        let rows = match is_one {
+            true => cursor.call_method0("fetchone")?,
+            false => cursor.call_method0("fetchall")?,
+        };
+        cursor.call_method0("close")?;
+        Ok(rows.unbind())
+    });
+    match read {
+        None => Outcome::GivenUp,
+        Some(Ok(rows)) => Outcome::Returned(rows),
+        Some(Err(error)) => Outcome::Raised(error),
+    }
+}

@@ -1,0 +1,533 @@
+"""A database for an asyncio application: readers and one writer, shared by all its tasks.
+
+It is ``oxlite.Database`` with its calls awaited. Queries and writes are done by native threads
+without the GIL, and what tasks write at the same time is committed together.
+
+Invariants:
+- A connection is lent to one task at a time, and comes back without a transaction, also if the task
+  was cancelled.
+- Who waits for a connection waits no longer than the timeout.
+- A write that has begun is neither interrupted nor repeated, whatever becomes of its task.
+- In a forked child the connections of the parent are left alone, and new ones opened.
+"""
+
+import asyncio
+import atexit
+import os
+import time
+from asyncio import AbstractEventLoop, CancelledError, Future
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, suppress
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, Self
+from weakref import WeakSet
+
+from oxlite import sqlite3
+from oxlite._native import Connections, LockedError, Mailbox, PoolTimeout, WriterInUse
+from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
+from oxlite.aio.loops import Turns, current, reply
+from oxlite.opener import Opener
+from oxlite.outcomes import DatabaseStatistics, Result, statistics
+from oxlite.upkeep import Upkeep
+from oxlite.waiting import all_readers_in_use, described, explain_refusal, writer_in_use
+
+__all__ = ["Database"]
+
+_Parameters = Sequence[Any] | Mapping[str, Any]
+
+# After how many writes the clock is looked at.
+_UPKEEP_LOOKS_EVERY = 256
+
+# How long a connection that is free may take to come from a native thread, in seconds.
+_HAND_OVER_WITHIN = 0.05
+
+# How long the process's end waits for writes that have begun, in seconds.
+_LAST_WRITES_WITHIN = 5.0
+
+_databases: "WeakSet[Database]" = WeakSet()
+
+
+def _begin_anew() -> None:
+    for database in list(_databases):
+        database._start()
+
+
+def _finish() -> None:
+    for database in list(_databases):
+        database._close_now(_LAST_WRITES_WITHIN)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+atexit.register(_finish)
+
+
+class Database:
+    """A database file, read by several connections and written by one; for all tasks.
+
+    >>> async with oxlite.aio.Database("app.db") as db:
+    ...     await db.execute("INSERT INTO note (text) VALUES (?)", ("hello",))
+    ...     await db.query_one("SELECT text FROM note WHERE id = ?", (1,))
+    ...     async with db.write() as connection:
+    ...         await connection.execute("UPDATE note SET text = 'bye'")
+    ...         await connection.execute("DELETE FROM note WHERE text = ''")
+
+    It may be made anywhere, and used in any number of event loops. It opens its connections when
+    they are first needed; entering it (or ``await``) opens the writer, so that what is wrong is
+    known at once. After a fork it opens connections of its own.
+    """
+
+    def __init__(
+        self,
+        path: str | bytes | PathLike[str] | PathLike[bytes],
+        profile: str = "web",
+        readers: int = 4,
+        timeout: float = 5.0,
+        *,
+        setup: Callable[[sqlite3.Connection], object] | None = None,
+        pragmas: Mapping[str, bool | int | str] | None = None,
+        journal: Literal["profile", "keep"] = "profile",
+        durable_commit: Literal["group", "each", "shared"] = "group",
+        detect_types: int = 0,
+        cached_statements: int = 128,
+        statement_timeout: float | None = None,
+        extensions: Iterable[str | PathLike[str]] | None = None,
+    ) -> None:
+        """Describe it; nothing is opened yet.
+
+        Args:
+            path: The file. A database in memory belongs to one connection, so it is refused.
+            profile: As for ``oxlite.connect``.
+            readers: How many queries can run at the same time, at least 1; more of them wait.
+            timeout: How long one waits for a reader, for the writer, and for the write lock, in
+                seconds each.
+            setup: Called with each new connection of the driver, in a native thread, before it is
+                used: for functions, collations, a row factory, ATTACH.
+            pragmas: As for ``oxlite.connect``, like the rest.
+            journal: See there.
+            durable_commit: As for ``oxlite.Database``.
+            detect_types: See there.
+            cached_statements: See there.
+            statement_timeout: See there.
+            extensions: See there.
+
+        Raises:
+            ValueError: A database that is not in a file, or a number out of range.
+        """
+        self._opener = Opener(
+            path,
+            profile,
+            readers,
+            timeout,
+            setup=setup,
+            pragmas=pragmas,
+            journal=journal,
+            durable_commit=durable_commit,
+            detect_types=detect_types,
+            cached_statements=cached_statements,
+            statement_timeout=statement_timeout,
+            extensions=extensions,
+        )
+        self._timeout = timeout
+        self._reader_count = readers
+        self._is_closed = False
+        self._until_upkeep = _UPKEEP_LOOKS_EVERY
+        self._start()
+        _databases.add(self)
+
+    def _start(self) -> None:
+        """Begin with no connection, in this process."""
+        self._readers = Connections(self._opener.reader, self._reader_count, 1, self._timeout)
+        self._writer = Connections(self._open_writer, 1, self._opener.batch_limit, self._timeout)
+        self._writing: sqlite3.Connection | None = None
+        self._upkeep = Upkeep()
+        # Which tasks have which connections, since when.
+        self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
+        # In which loops somebody may wait too long.
+        self._watched: set[Mailbox] = set()
+
+    def _open_writer(self) -> sqlite3.Connection:
+        self._writing = connection = self._opener.writer()
+        self._upkeep = Upkeep()
+        return connection
+
+    async def open(self) -> Self:
+        """Open the writer, unless it is open.
+
+        Raises:
+            oxlite.sqlite3.Error: As ``oxlite.connect``.
+        """
+        async with self._borrowed(self._writer):
+            pass
+        return self
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Open it."""
+        return self.open().__await__()
+
+    async def query(self, sql: str, parameters: _Parameters = ()) -> list[Any]:
+        """Run a query on a reader.
+
+        Cancelling interrupts it. The event loop goes on while a long result becomes objects.
+
+        Args:
+            sql: One statement that reads.
+            parameters: Its parameters, as for ``execute`` of a connection.
+
+        Returns:
+            All rows: tuples, or what the row factory makes.
+
+        Raises:
+            oxlite.sqlite3.OperationalError: Among others ``SQLITE_READONLY``, for a statement that
+                writes.
+            oxlite.PoolTimeout: No reader came back in time.
+        """
+        return await self._read(sql, parameters, False)  # type: ignore[no-any-return]
+
+    async def query_one(self, sql: str, parameters: _Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
+        """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
+        return await self._read(sql, parameters, True)
+
+    async def _read(self, sql: str, parameters: _Parameters, is_one: bool) -> Any:  # noqa: ANN401
+        loop, mailbox = current()
+        future: Future[Any] = loop.create_future()
+        job = self._readers.read(mailbox, future, sql, parameters, is_one)
+        if job is None:
+            return await self._read_alone(sql, parameters, is_one)
+        if mailbox not in self._watched:
+            self._watch(loop, mailbox)
+        try:
+            return await future
+        except CancelledError:
+            job.cancel()
+            raise
+        except PoolTimeout:
+            raise all_readers_in_use(self._reader_count, self._timeout, self._holders()) from None
+        except sqlite3.OperationalError as error:
+            explain_refusal(error)
+            raise
+
+    async def _read_alone(self, sql: str, parameters: _Parameters, is_one: bool) -> Any:  # noqa: ANN401
+        """Run a query whose parameters only the driver can tell."""
+
+        def read(connection: sqlite3.Connection) -> object:
+            cursor = connection.execute(sql, parameters)
+            rows = cursor.fetchone() if is_one else cursor.fetchall()
+            cursor.close()
+            return rows
+
+        async with self._borrowed(self._readers) as connection:
+            return await connection.run_sync(read)
+
+    async def stream(
+        self, sql: str, parameters: _Parameters = (), *, chunk_size: int = ITERATION_CHUNK_SIZE
+    ) -> AsyncIterator[Any]:
+        """Run a query on a reader, row by row: for results that are too large to hold.
+
+        No more rows are fetched than are asked for, but for those of one chunk. The reader is in
+        use, and keeps its snapshot, until the iteration ends: leave it early with
+        ``contextlib.aclosing``.
+
+        Args:
+            sql: One statement that reads.
+            parameters: Its parameters.
+            chunk_size: How many rows are fetched at once.
+
+        Yields:
+            Its rows.
+
+        Raises:
+            ValueError: ``chunk_size`` is not positive.
+            oxlite.sqlite3.Error: As ``query``.
+        """
+        if chunk_size < 1:
+            raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+        async with self._borrowed(self._readers) as connection:
+            cursor = await connection.execute(sql, parameters)
+            while rows := await cursor.fetchmany(chunk_size):
+                for row in rows:
+                    yield row
+
+    async def execute(self, sql: str, parameters: _Parameters = ()) -> Result:
+        """Run one statement on the writer, in a transaction of its own.
+
+        An INSERT, UPDATE, DELETE or REPLACE may share its COMMIT with those of other tasks, as
+        ``durable_commit`` says. It succeeds or fails as if it were alone. Cancelling withdraws it
+        as long as it waits, for the writer or for the lock; once it has begun it goes on to its
+        end, and whether it succeeds is not told.
+
+        Args:
+            sql: One statement. BEGIN, COMMIT and their like are refused.
+            parameters: Its parameters.
+
+        Returns:
+            Row count, row id and rows. When it returns, the transaction is committed.
+
+        Raises:
+            oxlite.LockedError: The writer, or the lock, could not be had in time.
+            oxlite.CommitOutcomeUnknown: COMMIT has failed so that nobody can tell whether it will
+                be there after a crash. The writer is opened anew.
+            oxlite.SyncFailedError: With ``durable_commit="shared"``: a sync has failed.
+            oxlite.sqlite3.Error: What the statement raises. It has changed nothing then, unless
+                it says OR FAIL (https://sqlite.org/lang_conflict.html).
+        """
+        answer = await self._write(sql, parameters, False)
+        self._until_upkeep -= 1
+        if not self._until_upkeep:
+            self._until_upkeep = _UPKEEP_LOOKS_EVERY
+            if self._upkeep.is_due():
+                await self._optimize()
+        return await self._execute_alone(sql, parameters) if answer is None else answer
+
+    async def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
+        """Run one statement on the writer with each set of parameters, all in one transaction.
+
+        A list or tuple of up to 1000 sets may share its COMMIT as with ``execute``. Raises as that
+        does; an error undoes all of them.
+        """
+        answer = await self._write(sql, parameters, True)
+        if answer is not None:
+            return answer
+        async with self.write() as connection:
+            before = connection.total_changes
+            cursor = await connection.executemany(sql, parameters)
+            is_insert = connection.total_changes > before
+            return Result(cursor.rowcount, cursor.lastrowid if is_insert else None, [])
+
+    async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
+        """Have a data modification done; ``None`` if it can only be done with the connection."""
+        loop, mailbox = current()
+        future: Future[tuple[int, int | None, list[Any]]] = loop.create_future()
+        job = self._writer.write(mailbox, future, sql, parameters, is_many)
+        if job is None:
+            return None
+        if mailbox not in self._watched:
+            self._watch(loop, mailbox)
+        try:
+            return Result(*await future)
+        except CancelledError:
+            job.cancel()
+            raise
+        except WriterInUse:
+            raise self._writer_in_use() from None
+
+    async def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
+        """Run a statement that cannot share its transaction, or whose parameters need it."""
+
+        def execute(connection: sqlite3.Connection) -> Result:
+            before = connection.execute("SELECT last_insert_rowid()").fetchone()
+            cursor = connection.execute(sql, parameters)
+            rows = cursor.fetchall()
+            if connection.in_transaction:
+                raise sqlite3.ProgrammingError(
+                    "A transaction of several statements needs db.write(); this one was rolled"
+                    " back."
+                )
+            after = connection.execute("SELECT last_insert_rowid()").fetchone()
+            return Result(cursor.rowcount, after[0] if after != before else None, rows)
+
+        async with self._borrowed(self._writer) as connection:
+            return await connection.run_sync(execute)
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Connection]:
+        """Borrow a reader for one snapshot: all its queries see the database as the first one does.
+
+        Yields:
+            The connection, in a deferred transaction. It cannot write.
+
+        Raises:
+            oxlite.PoolTimeout: No reader came back in time.
+        """
+        try:
+            async with self._borrowed(self._readers) as connection:
+                await connection.execute("BEGIN")
+                yield connection
+        except sqlite3.OperationalError as error:
+            explain_refusal(error)
+            raise
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Connection]:
+        """Borrow the writer for one transaction: committed, or rolled back on an exception.
+
+        A task that is cancelled inside the block has its transaction rolled back; one that is
+        cancelled while it commits is not told whether it has.
+
+        Yields:
+            The connection, which has the write lock: BEGIN IMMEDIATE has been executed.
+
+        Raises:
+            oxlite.LockedError: The writer, or the lock, could not be had in time.
+            oxlite.sqlite3.ProgrammingError: The transaction was ended inside the block.
+        """
+        async with self._borrowed(self._writer) as connection:
+            await connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            if not connection.in_transaction:
+                raise sqlite3.ProgrammingError(
+                    "The transaction was ended inside db.write(), by COMMIT, by ROLLBACK or by an"
+                    " error that rolls back; what came after it was committed by itself."
+                )
+            await connection.commit()
+
+    @asynccontextmanager
+    async def _borrowed(self, connections: Connections) -> AsyncIterator[Connection]:
+        """Borrow a connection. It is given back with its transaction rolled back if one is open."""
+        borrowed = await self._take(connections)
+        task = asyncio.current_task()
+        name = "somebody" if task is None else f"task {task.get_name()!r}"
+        self._lent[borrowed] = (name, time.monotonic())
+        turns = Turns()
+        connection = Connection(borrowed, turns, ITERATION_CHUNK_SIZE)
+        try:
+            yield connection
+        finally:
+            connection._end(
+                "This connection was given back at the end of the block in which it was borrowed:"
+                " borrow one again, with db.read() or db.write()."
+            )
+            # It is given back whoever waits for that, after what it still does.
+            back = turns.call_anyway(self._give_back, connections, borrowed)
+            await asyncio.shield(back)
+
+    async def _take(self, connections: Connections) -> sqlite3.Connection:
+        loop, mailbox = current()
+        future: Future[sqlite3.Connection] = loop.create_future()
+        job = connections.take(mailbox, future)
+        limit = asyncio.timeout(max(self._timeout, _HAND_OVER_WITHIN))
+        try:
+            async with limit:
+                return await reply(job, future)
+        except BaseException:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                # It came at the very moment.
+                connections.give(future.result())
+            if not limit.expired():
+                raise
+        if connections is self._writer:
+            raise self._writer_in_use()
+        raise all_readers_in_use(self._reader_count, self._timeout, self._holders())
+
+    def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
+        """In the connection's own turn, the last one."""
+        self._lent.pop(connection, None)
+        back: sqlite3.Connection | None = connection
+        try:
+            if connection.in_transaction:
+                connection.rollback()
+        except sqlite3.Error:
+            # Closed, or beyond repair: the next one is new.
+            with suppress(sqlite3.Error):
+                connection.close()
+            back = None
+        if not connections.give(back) and back is not None:
+            back.close()
+
+    def _holders(self, connections: Connections | None = None) -> list[tuple[str, float]]:
+        """Who has a connection, and for how many seconds."""
+        now = time.monotonic()
+        is_writer = connections is self._writer
+        return [
+            (name, now - since)
+            for connection, (name, since) in tuple(self._lent.items())
+            if (connection is self._writing) == is_writer
+        ]
+
+    def _writer_in_use(self) -> LockedError:
+        return writer_in_use(self._timeout, self._holders(self._writer))
+
+    def _watch(self, loop: AbstractEventLoop, mailbox: Mailbox) -> None:
+        """See to it that nobody in this loop waits for longer than the timeout."""
+        self._watched.add(mailbox)
+
+        def look() -> None:
+            self._watched.discard(mailbox)
+            rest = [
+                self._readers.expire("no reader came back in time", False),
+                self._writer.expire("the writer has been in use", True),
+            ]
+            waits = [seconds for seconds in rest if seconds is not None]
+            if waits:
+                self._watched.add(mailbox)
+                loop.call_later(min(waits), look)
+
+        loop.call_later(max(self._timeout, _HAND_OVER_WITHIN), look)
+
+    async def _optimize(self) -> None:
+        """Have the planner's statistics looked at."""
+        async with self._borrowed(self._writer) as connection:
+            await connection.run_sync(self._upkeep.optimize)
+
+    def stats(self) -> DatabaseStatistics:
+        """What it is doing now, and what this process has done in the queue and with the log."""
+        idle, working, lent, waiting, _, _ = self._readers.statistics()
+        *_, writer_waiting, batches, batched_writes = self._writer.statistics()
+        return statistics(
+            (idle, working + lent, waiting),
+            (writer_waiting, batches, batched_writes),
+            self._writing,
+        )
+
+    async def close(self, timeout: float = 5.0) -> None:
+        """Close all connections. Closing twice is allowed.
+
+        Args:
+            timeout: How long one waits for those that are in use, in seconds; then their statements
+                are interrupted.
+
+        Raises:
+            oxlite.sqlite3.OperationalError: A task keeps its connection all the same; it is closed
+                when that gives it back.
+        """
+        if self._is_closed:
+            return
+        kept = await asyncio.shield(Turns().call_anyway(self._close_now, timeout))
+        if kept:
+            raise sqlite3.OperationalError(
+                f"still in use after {timeout:g} s: {described(kept)}; closed when given back"
+            )
+
+    def _close_now(self, timeout: float) -> list[tuple[str, float]]:
+        """Close all, waiting for what is under way; who keeps a connection all the same."""
+        if self._is_closed:
+            return []
+        self._is_closed = True
+        ends = time.monotonic() + timeout
+        are_all = True
+        for connections in (self._readers, self._writer):
+            idle, have_come = connections.close(max(0.0, ends - time.monotonic()))
+            if not have_come:
+                for connection in tuple(self._lent):
+                    with suppress(sqlite3.Error):
+                        connection.interrupt()
+                late, have_come = connections.close(1.0)
+                idle += late
+            are_all = are_all and have_come
+            for connection in idle:
+                if connection is self._writing:
+                    self._upkeep.optimize(connection)
+                with suppress(sqlite3.Error):
+                    connection.close()
+        return [] if are_all else [*self._holders(), *self._holders(self._writer)]
+
+    async def __aenter__(self) -> Self:
+        """Open it; it is closed at the end of the block."""
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        await self.close()

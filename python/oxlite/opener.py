@@ -1,0 +1,96 @@
+"""How a ``Database`` opens its connections: readers, which cannot write, and the writer."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any, Literal
+
+from oxlite.opening import connect
+from oxlite.sqlite3 import Connection
+
+__all__ = ["Opener"]
+
+_BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
+
+
+class Opener:
+    """Opens connections to one file that are all alike; any thread may use them.
+
+    Attributes:
+        batch_limit: How many writes may be committed together.
+    """
+
+    def __init__(
+        self,
+        path: str | bytes | PathLike[str] | PathLike[bytes],
+        profile: str,
+        readers: int,
+        timeout: float,
+        *,
+        setup: Callable[[Connection], object] | None,
+        pragmas: Mapping[str, bool | int | str] | None,
+        journal: Literal["profile", "keep"],
+        durable_commit: Literal["group", "each", "shared"],
+        detect_types: int,
+        cached_statements: int,
+        statement_timeout: float | None,
+        extensions: Iterable[str | PathLike[str]] | None,
+    ) -> None:
+        """Check what can be checked without opening; see ``Database`` for the arguments.
+
+        Raises:
+            ValueError: A database that is not in a file, or a choice that there is not.
+        """
+        name = os.fsdecode(path)
+        if name in {"", ":memory:"}:
+            raise ValueError(
+                "a Database needs a file: a database in memory belongs to one connection"
+                " (oxlite.connect(':memory:'))"
+            )
+        if durable_commit not in _BATCH_LIMITS:
+            *most, last = map(repr, _BATCH_LIMITS)
+            known = f"{', '.join(most)} or {last}"
+            raise ValueError(f"durable_commit must be {known}, not {durable_commit!r}")
+        if readers < 1:
+            raise ValueError(f"readers must be at least 1, not {readers}")
+        # Wherever the process goes later; pathlib takes longer to import than all of oxlite.
+        self._path = os.path.abspath(name)  # noqa: PTH100
+        self._setup = setup
+        self._options: dict[str, Any] = {
+            "profile": profile,
+            "busy": "gate",
+            "timeout": timeout,
+            "pragmas": pragmas,
+            "journal": journal,
+            "detect_types": detect_types,
+            "cached_statements": cached_statements,
+            "statement_timeout": statement_timeout,
+            "extensions": extensions,
+            "durable_commit": "shared" if durable_commit == "shared" else "each",
+            "isolation_level": None,
+            "check_same_thread": False,
+        }
+        self.batch_limit = _BATCH_LIMITS[durable_commit]
+
+    def writer(self) -> Connection:
+        """Open a connection that writes. Raises as ``oxlite.connect`` and the set-up do."""
+        connection = connect(self._path, **self._options)
+        self._set_up(connection)
+        return connection
+
+    def reader(self) -> Connection:
+        """Open a connection that refuses to write. Raises likewise."""
+        connection = self.writer()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _set_up(self, connection: Connection) -> None:
+        if self._setup is None:
+            return
+        try:
+            self._setup(connection)
+            if connection.in_transaction:
+                connection.commit()
+        except BaseException:
+            connection.close()
+            raise
