@@ -37,8 +37,9 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 def test_what_is_registered() -> None:
-    assert WORKLOADS.names() == ("kv", "inserts", "driver", "gil", "gate", "shared", "busy")
-    assert DRIVERS.names() == ("stdlib", "apsw", "oxlite")
+    names = ("kv", "inserts", "driver", "gil", "gate", "shared", "busy", "async")
+    assert WORKLOADS.names() == names
+    assert DRIVERS.names() == ("stdlib", "apsw", "aiosqlite", "oxlite")
 
 
 def test_a_workload_is_complete() -> None:

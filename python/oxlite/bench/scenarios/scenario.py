@@ -44,10 +44,17 @@ The axes:
 ``commit``
     how a commit becomes durable: ``each`` (by itself, as the pragmas say) or
     ``shared`` (Oxlite's processes share their syncs).
+``operation``
+    what each task does: ``read`` (a row by its key) or ``insert`` (a row, durably).
+``call``
+    how a task calls for it: ``database`` (Oxlite's ``aio.Database``), or one connection
+    for all tasks, by a ``cursor`` or by ``fetchall`` (``execute_fetchall``).
 ``processes``
     how many processes, as the user named.
 ``threads``
     how many threads in each of them, likewise.
+``tasks``
+    how many tasks of one event loop, likewise.
 ``long``
     how many long transactions are run beside them, likewise.
 ``interpreter``
@@ -92,10 +99,12 @@ AXES: Mapping[str, tuple[str, ...]] = {
         "at_once",
     ),
     "commit": ("each", "shared"),
+    "operation": ("read", "insert"),
+    "call": ("database", "cursor", "fetchall"),
 }
 """The values of every axis that is not open."""
 
-COUNTS = ("processes", "threads", "long")
+COUNTS = ("processes", "threads", "tasks", "long")
 """The axes whose values are numbers, chosen for a run; a label says of what."""
 
 OPEN_AXES = ("driver", *COUNTS, "interpreter")
@@ -123,8 +132,11 @@ class Scenario:
     style: str | None = None
     step: str | None = None
     commit: str | None = None
+    operation: str | None = None
+    call: str | None = None
     processes: str | None = None
     threads: str | None = None
+    tasks: str | None = None
     long: str | None = None
     interpreter: str | None = None
 

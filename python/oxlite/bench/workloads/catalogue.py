@@ -11,6 +11,7 @@ from oxlite.bench.workloads.gil.workload import GilWorkload
 from oxlite.bench.workloads.inserts.workload import InsertsWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
 from oxlite.bench.workloads.shared.workload import SharedWorkload
+from oxlite.bench.workloads.tasks.workload import TasksWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(KvWorkload())
@@ -20,3 +21,4 @@ WORKLOADS.add(GilWorkload())
 WORKLOADS.add(GateWorkload())
 WORKLOADS.add(SharedWorkload())
 WORKLOADS.add(BusyWorkload())
+WORKLOADS.add(TasksWorkload())

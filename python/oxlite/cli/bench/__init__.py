@@ -16,6 +16,7 @@ from oxlite.cli.bench.gil import gil
 from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
 from oxlite.cli.bench.shared import shared
+from oxlite.cli.bench.tasks import tasks
 
 __all__ = ["bench"]
 
@@ -32,3 +33,5 @@ def _lab() -> None:
 
 for _command in (kv, inserts, driver, gil, gate, shared, busy):
     bench.command()(_command)
+# A word of Python's, so no function can be called so.
+bench.command("async")(tasks)
