@@ -219,7 +219,6 @@ __all__ = [
     "SQLITE_WARNING_AUTOINDEX",
     "Absent",
     "Blob",
-    "Calls",
     "Change",
     "CommitOutcomeUnknown",
     "Conflict",
@@ -247,6 +246,7 @@ __all__ = [
     "Statement",
     "StatementTimeout",
     "SyncFailedError",
+    "Turns",
     "Warning",
     "Writer",
     "WriterInUse",
@@ -836,15 +836,24 @@ class Job:
     def cancel(self) -> bool: ...
 
 @final
-class Calls:
+class Turns:
     def __new__(cls) -> Self: ...
-    def submit(
+    def call(
         self,
         mailbox: Mailbox,
         future: Future[Any],
         function: Callable[..., object],
         arguments: tuple[Any, ...],
         connection: Connection | None = None,
+    ) -> Job: ...
+    def fetch(
+        self,
+        mailbox: Mailbox,
+        future: Future[Any],
+        connection: Connection,
+        function: Callable[[str, Any], object],
+        sql: str,
+        parameters: object,
     ) -> Job: ...
     @property
     def waiting(self) -> int: ...

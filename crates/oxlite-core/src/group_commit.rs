@@ -13,7 +13,8 @@ mod line;
 mod request;
 
 pub use batch::{
-    MayBegin, Outcome, read as run_read, run as run_batch, run_unsettled as run_batch_unsettled,
+    MayBegin, Outcome, query as run_query, read as run_read, run as run_batch,
+    run_unsettled as run_batch_unsettled,
 };
 pub use line::{Batch, Line, LineError, LineStatistics, Submitted, Unanswered};
 pub use request::{Answer, NO_ROWID, Parameters, Request};

@@ -66,7 +66,7 @@ pub use dispatcher::{Dispatcher, DispatcherStatistics, Wanted};
 pub use error::{Error, Result};
 pub use group_commit::{
     Answer, Batch, Line, LineError, LineStatistics, MayBegin, NO_ROWID, Outcome, Parameters,
-    Request, Submitted, Unanswered, run_batch, run_batch_unsettled, run_read,
+    Request, Submitted, Unanswered, run_batch, run_batch_unsettled, run_query, run_read,
 };
 pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
 pub use per_process::PerProcess;

@@ -56,7 +56,7 @@ mod native {
     #[pymodule_export]
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]
-    use crate::aio::{Calls, Connections, Job, Mailbox};
+    use crate::aio::{Connections, Job, Mailbox, Turns};
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]

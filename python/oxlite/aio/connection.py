@@ -258,12 +258,10 @@ class Connection:
         return await self.run_sync(insert)
 
     async def execute_fetchall(self, sql: str, parameters: _Parameters | None = None) -> list[Any]:
-        """Execute a query; all its rows."""
-
-        def fetch(connection: sqlite3.Connection) -> list[Any]:
-            return connection.execute(sql, () if parameters is None else parameters).fetchall()
-
-        return await self.run_sync(fetch)
+        """Execute a query; all its rows. The fastest way to read with a connection."""
+        return await self._turns.fetch(
+            self._connection, sql, () if parameters is None else parameters
+        )
 
     async def commit(self) -> None:
         """Commit the open transaction, if there is one."""

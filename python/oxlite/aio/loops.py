@@ -11,10 +11,11 @@ Invariants:
 import asyncio
 from asyncio import AbstractEventLoop, CancelledError, Future
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from oxlite._native import Calls, Job, Mailbox
+from oxlite._native import Job, Mailbox
+from oxlite._native import Turns as NativeTurns
 from oxlite.sqlite3 import Connection
 
 __all__ = ["Turns", "current", "reply"]
@@ -74,7 +75,7 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._calls = Calls()
+        self._turns = NativeTurns()
 
     async def call(
         self, connection: Connection | None, function: Callable[..., _T], *arguments: object
@@ -91,12 +92,23 @@ class Turns:
         """
         loop, mailbox = current()
         future: Future[_T] = loop.create_future()
-        job = self._calls.submit(mailbox, future, function, arguments, connection)
+        job = self._turns.call(mailbox, future, function, arguments, connection)
+        return await reply(job, future)
+
+    async def fetch(self, connection: Connection, sql: str, parameters: object) -> list[Any]:
+        """Execute a statement and fetch all its rows; a query without the GIL."""
+
+        def fetch(sql: str, parameters: Any) -> list[Any]:  # noqa: ANN401 - the driver checks them
+            return connection.execute(sql, parameters).fetchall()
+
+        loop, mailbox = current()
+        future: Future[list[Any]] = loop.create_future()
+        job = self._turns.fetch(mailbox, future, connection, fetch, sql, parameters)
         return await reply(job, future)
 
     def call_anyway(self, function: Callable[..., _T], *arguments: object) -> "Future[_T]":
         """The same, for what is to be done whoever waits; a cancelled future changes nothing."""
         loop, mailbox = current()
         future: Future[_T] = loop.create_future()
-        self._calls.submit(mailbox, future, function, arguments)
+        self._turns.call(mailbox, future, function, arguments)
         return future

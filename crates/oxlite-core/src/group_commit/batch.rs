@@ -19,6 +19,7 @@ use oxlite_sqlite::{Locked, codes};
 use super::request::{Answer, Request};
 use crate::connection::{Connection, Ticket};
 use crate::error::{Error, Result};
+use crate::sql::StatementKind;
 
 /// How long a batch goes on taking up requests: other processes wait for the lock meanwhile.
 const WORK_AT_MOST: Duration = Duration::from_millis(5);
@@ -138,6 +139,26 @@ pub fn read(
         connection.run(locked, "ROLLBACK")?;
     }
     outcome
+}
+
+/// Runs one request that is a query, in whatever transaction there is; `None`, with nothing done, if it is
+/// anything else.
+pub fn query(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    request: &Request,
+    statement_timeout: Option<Duration>,
+) -> Result<Option<Answer>> {
+    let Some(cached) = connection.statement(locked, &request.sql)? else {
+        return Ok(None);
+    };
+    let is_query = cached.kind == StatementKind::Query && cached.statement.is_read_only();
+    connection.keep(cached, locked);
+    if !is_query {
+        return Ok(None);
+    }
+    let _stretch = statement_timeout.map(|timeout| connection.deadline().begin(timeout));
+    request.execute(connection, locked, None).map(Some)
 }
 
 /// How a request went in the midst of a transaction.

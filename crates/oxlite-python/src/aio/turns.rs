@@ -1,0 +1,185 @@
+//! The turns of a connection: calls of Python functions, and queries, in native threads, one after the other.
+//!
+//! A query runs without the GIL, and its rows become objects in the loop's thread; what else there is needs
+//! the GIL from its beginning to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxlite_core::{Answer, Connection as Core, Dispatcher, Request, Wanted, run_query};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::job::{Job, Progress, Reading, Reply};
+use super::mailbox::{Mailbox, Outcome};
+use crate::connection::Connection;
+use crate::requests;
+
+struct Turn {
+    work: Work,
+    /// The connection that it uses, if giving it up is to interrupt what that reads.
+    core: Option<Arc<Core>>,
+    progress: Arc<Progress>,
+    reply: Reply,
+}
+
+enum Work {
+    /// `function(*arguments)`.
+    Call(Py<PyAny>, Py<PyTuple>),
+    Fetch(Fetch),
+}
+
+/// A request that is probably a query.
+struct Fetch {
+    request: Request,
+    timeout: Option<Duration>,
+    /// Its connection, if that has a row factory.
+    factory: Option<Py<Connection>>,
+    /// What is called if it is none.
+    function: Py<PyAny>,
+    arguments: Py<PyTuple>,
+}
+
+/// Turns that come one after the other.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Turns {
+    dispatcher: Arc<Dispatcher<(), Turn>>,
+}
+
+impl Turns {
+    fn submit(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        work: Work,
+        connection: Option<&Bound<'_, Connection>>,
+    ) -> Job {
+        let progress = Arc::<Progress>::default();
+        // Without one that is open nothing can be interrupted.
+        let core = connection.and_then(|connection| connection.get().core().ok().cloned());
+        let turn = Turn {
+            work,
+            core,
+            progress: Arc::clone(&progress),
+            reply: Reply::new(Arc::clone(&mailbox.get().inbox), future),
+        };
+        // It is never closed.
+        let _ = self.dispatcher.submit(Wanted::Task(turn));
+        Job { progress }
+    }
+}
+
+#[pymethods]
+impl Turns {
+    #[new]
+    fn new() -> Self {
+        let perform = |(), turns: Vec<Turn>| {
+            turns.into_iter().for_each(Turn::take);
+            ((), Vec::new())
+        };
+        Self {
+            dispatcher: Arc::new(Dispatcher::new(1, 1, || (), perform)),
+        }
+    }
+
+    /// Has `function(*arguments)` called; what it returns or raises is given to `future` through the mailbox
+    /// of its loop. With a connection, giving it up interrupts what that reads.
+    #[pyo3(signature = (mailbox, future, function, arguments, connection = None))]
+    fn call(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        function: Py<PyAny>,
+        arguments: Py<PyTuple>,
+        connection: Option<&Bound<'_, Connection>>,
+    ) -> Job {
+        self.submit(mailbox, future, Work::Call(function, arguments), connection)
+    }
+
+    /// Has a query run, all of whose rows `future` gets; what is no query, or whose parameters or rows need
+    /// code of the application, by `function(sql, parameters)`.
+    fn fetch(
+        &self,
+        mailbox: &Bound<'_, Mailbox>,
+        future: Py<PyAny>,
+        connection: &Bound<'_, Connection>,
+        function: Py<PyAny>,
+        sql: &Bound<'_, PyString>,
+        parameters: &Bound<'_, PyAny>,
+    ) -> PyResult<Job> {
+        let py = sql.py();
+        let arguments = (sql, parameters).into_pyobject(py)?.unbind();
+        let inner = connection.get();
+        let request = match inner.makes_plain_rows(py) {
+            true => requests::request(sql.to_str()?, parameters, false)?,
+            false => None,
+        };
+        let work = match request {
+            Some(request) => Work::Fetch(Fetch {
+                request,
+                timeout: inner.execution_settings(py).statement_timeout,
+                factory: inner
+                    .row_factory_object(py)
+                    .map(|_| connection.clone().unbind()),
+                function,
+                arguments,
+            }),
+            None => Work::Call(function, arguments),
+        };
+        Ok(self.submit(mailbox, future, work, Some(connection)))
+    }
+
+    /// How many turns have not come.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.dispatcher.statistics().waiting
+    }
+}
+
+impl Turn {
+    fn take(self) {
+        let Self {
+            work,
+            core,
+            progress,
+            reply,
+        } = self;
+        if !progress.begin() {
+            reply.send(Outcome::GivenUp);
+            return;
+        }
+        let reading = core.clone().map(Reading::AtTimes);
+        let outcome = progress.reading(reading, || match work {
+            Work::Call(function, arguments) => call(function, arguments),
+            Work::Fetch(fetch) => match core.and_then(|core| fetch.query(&core)) {
+                Some(Ok(answer)) => Outcome::Found(answer, fetch.factory, false),
+                Some(Err(error)) => Outcome::Failed(error),
+                None => call(fetch.function, fetch.arguments),
+            },
+        });
+        reply.send(outcome);
+    }
+}
+
+fn call(function: Py<PyAny>, arguments: Py<PyTuple>) -> Outcome {
+    // Nobody is told where there is no interpreter any more.
+    let outcome = Python::try_attach(|py| {
+        let called = function.bind(py).call1(arguments.bind(py));
+        // Let go of with the GIL.
+        drop((function, arguments));
+        match called {
+            Ok(object) => Outcome::Returned(object.unbind()),
+            Err(error) => Outcome::Raised(error),
+        }
+    });
+    outcome.unwrap_or(Outcome::GivenUp)
+}
+
+impl Fetch {
+    /// What the query finds; `None` if it is none.
+    fn query(&self, core: &Core) -> Option<oxlite_core::Result<Answer>> {
+        // What is wrong with the connection is told by the call.
+        let locked = core.lock().ok()?;
+        run_query(core, &locked, &self.request, self.timeout).transpose()
+    }
+}
