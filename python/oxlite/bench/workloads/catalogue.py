@@ -10,10 +10,12 @@ from oxlite.bench.workloads.gate.workload import GateWorkload
 from oxlite.bench.workloads.gil.workload import GilWorkload
 from oxlite.bench.workloads.inserts.workload import InsertsWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
+from oxlite.bench.workloads.orm.workload import OrmWorkload
 from oxlite.bench.workloads.shared.workload import SharedWorkload
 from oxlite.bench.workloads.tasks.workload import TasksWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
+WORKLOADS.add(OrmWorkload())
 WORKLOADS.add(KvWorkload())
 WORKLOADS.add(InsertsWorkload())
 WORKLOADS.add(DriverWorkload())

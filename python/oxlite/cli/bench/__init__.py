@@ -15,6 +15,7 @@ from oxlite.cli.bench.gate import gate
 from oxlite.cli.bench.gil import gil
 from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
+from oxlite.cli.bench.orm import orm
 from oxlite.cli.bench.shared import shared
 from oxlite.cli.bench.tasks import tasks
 
@@ -31,7 +32,7 @@ def _lab() -> None:
     """Benchmarks on this machine, with everything needed to repeat them."""
 
 
-for _command in (kv, inserts, driver, gil, gate, shared, busy):
+for _command in (orm, kv, inserts, driver, gil, gate, shared, busy):
     bench.command()(_command)
 # A word of Python's, so no function can be called so.
 bench.command("async")(tasks)
