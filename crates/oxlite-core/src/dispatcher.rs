@@ -33,8 +33,9 @@ const LAST_LOOKS: u32 = 50;
 /// Does some tasks with a member: gives the member back, and the tasks that are still to be done, if any.
 type Perform<M, T> = dyn Fn(M, Vec<T>) -> (M, Vec<T>) + Send + Sync;
 
-/// Gets a member to keep; gives it back at once if it is not wanted any more.
-type Lend<M> = Box<dyn FnOnce(M) -> Option<M> + Send>;
+/// Gets a member to keep, or nothing if there will be none; gives it back at once if it is not wanted any
+/// more.
+type Lend<M> = Box<dyn FnOnce(Option<M>) -> Option<M> + Send>;
 
 /// What is asked for.
 pub enum Wanted<M, T> {
@@ -288,7 +289,7 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
                 }
             };
             if let Some(lend) = lend {
-                let Some(unwanted) = lend(member) else {
+                let Some(unwanted) = lend(Some(member)) else {
                     return;
                 };
                 member = unwanted;
@@ -392,7 +393,7 @@ mod tests {
         let (dispatcher, told, go) = telling(10);
         let (lent, borrowed) = channel();
         let wish =
-            |lent: Sender<()>| Wanted::Member(Box::new(move |()| lent.send(()).err().map(|_| ())));
+            |lent: Sender<()>| Wanted::Member(Box::new(move |_| lent.send(()).err().map(|_| ())));
         submit(&dispatcher, 1);
         assert!(dispatcher.submit(wish(lent.clone())).is_ok());
         submit(&dispatcher, 2);

@@ -211,7 +211,11 @@ impl Connections {
         };
         let reply = Reply::new(Arc::clone(&mailbox.get().inbox), future);
         let (staff, dispatcher) = (Arc::clone(&self.staff), Arc::clone(&self.dispatcher));
-        let lend = move |mut place: Place| {
+        let lend = move |place: Option<Place>| {
+            let Some(mut place) = place else {
+                reply.send(Outcome::Closed);
+                return None;
+            };
             if !progress.begin() {
                 reply.send(Outcome::GivenUp);
                 return Some(place);
@@ -272,8 +276,9 @@ impl Connections {
     fn close<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyTuple>> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         for wanted in self.dispatcher.close() {
-            if let Wanted::Task(task) = wanted {
-                task.reply.send(Outcome::Closed);
+            match wanted {
+                Wanted::Task(task) => task.reply.send(Outcome::Closed),
+                Wanted::Member(lend) => drop(lend(None)),
             }
         }
         let dispatcher = &self.dispatcher;
