@@ -72,6 +72,7 @@ def test_it_commits_at_normal_and_syncs_by_itself(connection: oxlite.Connection)
         "syncs_beside": 0,
         "answered_by_others": 0,
         "commits_of_all": 1,
+        "leaders_lost": 0,
         "poisoned": None,
     }
 

@@ -4,6 +4,7 @@
 - ``oxlite.connect("app.db")``: the same ``Connection`` with a production profile applied.
 - ``oxlite.Database("app.db")``: readers and one writer of a database, for all threads.
 - ``oxlite.profiles()``: what each profile sets.
+- ``oxlite.shared_commit_group("app.db")``: the processes that share the syncs of its commits.
 
 Importing ``oxlite`` loads the driver and nothing else: no framework, no command line, no lab.
 """
@@ -19,6 +20,7 @@ from oxlite._native import (
     SyncFailedError,
     __version__,
     profiles,
+    shared_commit_group,
     sqlite_source_id,
     sqlite_threadsafe,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "connect",
     "profiles",
+    "shared_commit_group",
     "sqlite3",
     "sqlite_source_id",
     "sqlite_threadsafe",

@@ -505,6 +505,7 @@ def invert_changeset(changeset: Buffer, /) -> bytes: ...
 def read_changeset(changeset: Buffer, /) -> Iterator[Change]: ...
 def register_adapter(type: type[Any], adapter: _Adapter, /) -> None: ...
 def register_converter(typename: str, converter: Callable[[bytes], Any], /) -> None: ...
+def shared_commit_group(database: _PathOrName) -> _SharedCommitGroup | None: ...
 def profiles() -> dict[str, dict[str, int | str]]: ...
 def sqlite_threadsafe() -> int: ...
 def connect(
@@ -931,6 +932,16 @@ class _SharedCommitStatistics(TypedDict):
     syncs_beside: int
     answered_by_others: int
     commits_of_all: int
+    leaders_lost: int
+    poisoned: str | None
+
+@type_check_only
+class _SharedCommitGroup(TypedDict):
+    members: int | None
+    commits: int
+    commits_durable: int
+    syncs_led: int
+    leaders_lost: int
     poisoned: str | None
 
 @type_check_only

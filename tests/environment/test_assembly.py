@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import oxlite
 from oxlite.environment import ReportError, checks_passed, inspect_database, report
 
 Fingerprint = Callable[[Path], Any]
@@ -54,6 +56,40 @@ def test_a_file_is_opened_with_the_web_profile(database: Path) -> None:
 def test_a_wal_file_with_sqlites_own_settings_needs_no_note(wal_database: Path) -> None:
     made = inspect_database(wal_database, profile="stock", fsync=False)
     assert made["database"]["notes"] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes share syncs on Linux alone")
+def test_processes_that_share_their_syncs_are_seen(wal_database: Path) -> None:
+    assert inspect_database(wal_database, fsync=False)["shared_commit"] is None
+    connection = oxlite.connect(wal_database, durable_commit="shared", isolation_level=None)
+    connection.execute("INSERT INTO t VALUES (1)")
+    made = inspect_database(wal_database, fsync=False)
+    connection.close()
+    assert made["shared_commit"] == {
+        "members": 1, "commits": 1, "commits_durable": 1, "syncs_led": 1, "leaders_lost": 0,
+        "poisoned": None,
+    }  # fmt: skip
+    assert not any("share" in note for note in made["database"]["notes"])
+    assert json.loads(json.dumps(made)) == made
+    assert inspect_database(wal_database, fsync=False)["shared_commit"] is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes share syncs on Linux alone")
+def test_a_failed_sync_is_noted_and_left_to_be_checked(wal_database: Path) -> None:
+    connection = oxlite.connect(wal_database, durable_commit="shared", isolation_level=None)
+    connection.execute("INSERT INTO t VALUES (1)")
+    wal_database.with_name("wal.db-wal").unlink()
+    with pytest.raises(oxlite.CommitOutcomeUnknown):
+        connection.execute("INSERT INTO t VALUES (2)")
+    for members in (1, 0):
+        made = inspect_database(wal_database, fsync=False)
+        assert made["shared_commit"]["members"] == members
+        assert "removed or replaced" in made["shared_commit"]["poisoned"]
+        assert any("Nothing is committed" in note for note in made["database"]["notes"])
+        connection.close()
+    # The first one that opens it again checks it, and takes the page along.
+    oxlite.connect(wal_database, durable_commit="shared").close()
+    assert inspect_database(wal_database, fsync=False)["shared_commit"] is None
 
 
 def test_a_busy_timeout_that_misleads_is_explained(wal_database: Path) -> None:
@@ -181,8 +217,6 @@ def test_an_unknown_profile_is_an_error(database: Path) -> None:
 
 
 def test_a_locked_database_is_an_error(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import oxlite
-
     connect = oxlite.connect
     monkeypatch.setattr(oxlite, "connect", lambda *a, **k: connect(*a, timeout=0, **k))
     # The same library must hold the lock: POSIX locks do not stand between two in one process.

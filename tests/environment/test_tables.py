@@ -91,3 +91,22 @@ def test_what_is_unknown_is_no_error(made: dict[str, Any]) -> None:
     changed["machine"]["file_system"] |= {"type": None, "mount_point": None, "options": []}
     changed["machine"]["git"] = None
     assert "limited to 0.5" in shown(changed)
+
+
+def test_processes_that_share_their_syncs_are_shown(made: dict[str, Any]) -> None:
+    group = {
+        "members": 25, "commits": 12_400, "commits_durable": 12_388, "syncs_led": 2_000,
+        "leaders_lost": 1, "poisoned": None,
+    }  # fmt: skip
+    text = " ".join(shown({**made, "shared_commit": group}).split())
+    assert (
+        "Commits that share a sync processes 25 commits 12,400, 12 not yet durable"
+        " syncs for all 2,000, 6.2 commits each leaders lost 1 stopped no"
+    ) in text
+    ended = group | {"members": 0, "syncs_led": 0, "commits": 0, "commits_durable": 0}
+    text = " ".join(shown({**made, "shared_commit": ended | {"poisoned": "it failed"}}).split())
+    assert "processes none now commits 0 syncs for all 0 leaders" in text
+    assert "stopped it failed" in text
+    text = " ".join(shown({**made, "shared_commit": group | {"members": None}}).split())
+    assert "processes unknown" in text
+    assert "share a sync" not in shown({**made, "shared_commit": None})

@@ -107,6 +107,7 @@ def test_a_leader_killed_in_its_sync_holds_nobody_up(join: Join, path: Path) -> 
         writes(other, str(number))
     assert [other.answer() for other in others] == ["done"] * 2
     assert rows(path) == {"leader", "0", "1"}
+    assert statistics(others[0])["leaders_lost"] == 1
 
 
 def test_who_waits_for_a_leader_that_is_killed_goes_on(join: Join, path: Path) -> None:
@@ -215,6 +216,31 @@ def test_an_error_that_sqlite_keeps_to_itself_is_noticed(join: Join, path: Path)
     assert unlucky.answer() == "done"
     writes(other, "other")
     assert other.answer().startswith("SyncFailedError")
+
+
+def test_who_is_not_in_the_group_sees_who_is(join: Join, path: Path) -> None:
+    def seen() -> tuple[object, object, object, object]:
+        group = oxlite.shared_commit_group(path)
+        assert group is not None
+        assert group["commits"] == group["commits_durable"]
+        return group["members"], group["commits"], group["leaders_lost"], group["poisoned"]
+
+    assert oxlite.shared_commit_group(path) is None
+    actors = [join() for _ in range(4)]
+    assert seen() == (4, 1, 0, None)
+    assert actors[3].does("connection.close()") == "done"
+    meets(actors[2], KILL)
+    writes(actors[2], "leader")
+    until(lambda: actors[2].process.poll() is not None)
+    writes(actors[1], "follower")
+    assert actors[1].answer() == "done"
+    assert seen() == (2, 3, 1, None)
+    for actor in actors[:2]:
+        actor.kill()
+    # Nobody was left to take the page along.
+    assert seen() == (0, 3, 1, None)
+    oxlite.connect(path, durable_commit="shared").close()
+    assert oxlite.shared_commit_group(path) is None
 
 
 def test_the_end_of_a_process_leaves_the_others_alone(join: Join, path: Path) -> None:

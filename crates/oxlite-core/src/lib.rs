@@ -74,7 +74,7 @@ pub use pool::{Pool, PoolError, PoolStatistics};
 pub use pragma::PragmaValue;
 pub use profile::{JournalConversion, PROFILES, Profile, Setting};
 pub use queue::{Holder, QueueStatistics};
-pub use shared_commit::SharedCommitStatistics;
+pub use shared_commit::{SharedCommitGroup, SharedCommitStatistics, shared_commit_group};
 pub use sql::StatementKind;
 pub use statement_cache::CachedStatement;
 pub use transaction::{IsolationLevel, TransactionControl};

@@ -9,6 +9,7 @@
 //! - `member`: this process in the group: the page that all have mapped, the lock of the leader, and a
 //!   connection that never writes, whose log is synced.
 //! - `joining`: how a process comes in, and what the first one does.
+//! - `watching`: what somebody sees of the group who is not in it.
 //!
 //! Invariants (why they are needed, by SQLite's source: DESIGN.md):
 //! - The tickets are read *before* the sync begins, and published *after* it has succeeded, as a maximum.
@@ -23,6 +24,7 @@
 mod joining;
 mod member;
 mod waiting;
+mod watching;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -35,6 +37,7 @@ use crate::per_file::PerFile;
 
 pub(crate) use member::Member;
 use member::Reason;
+pub use watching::{SharedCommitGroup, shared_commit_group};
 
 /// What the commits of one database have come to in this process, as one of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct SharedCommitStatistics {
     pub answered_by_others: u64,
     /// The commits of all processes, since the first of those that are there.
     pub commits_of_all: u64,
+    /// The leaders that have died in a sync for all, of all processes, since then.
+    pub leaders_lost: u64,
     /// Why nothing is acknowledged any more; `None` if all is well.
     pub poisoned: Option<&'static str>,
 }
@@ -133,6 +138,7 @@ impl SharedCommitStatistics {
             syncs_beside: 0,
             answered_by_others: 0,
             commits_of_all: 0,
+            leaders_lost: 0,
             poisoned: None,
         }
     }

@@ -29,6 +29,7 @@ mod pool;
 mod requests;
 mod row;
 mod session;
+mod shared_commit;
 mod signature;
 mod statement;
 mod values;
@@ -84,6 +85,8 @@ mod native {
     use crate::row::Row;
     #[pymodule_export]
     use crate::session::Session;
+    #[pymodule_export]
+    use crate::shared_commit::shared_commit_group;
     #[pymodule_export]
     use crate::statement::Statement;
     #[pymodule_export]

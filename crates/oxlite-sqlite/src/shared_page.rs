@@ -13,12 +13,22 @@
 //! - Only Linux has it; elsewhere opening fails.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// How many words there are, each in a line of the processor's cache of its own.
 pub(crate) const WORDS: usize = 32;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) const LINE_BYTES: usize = 64;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) const SIZE_BYTES: usize = 4096;
+
+/// Where the page of that user for the file of that device and inode is.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) fn path_of(user: u32, device: u64, inode: u64) -> PathBuf {
+    Path::new("/dev/shm").join(format!("oxlite-{user}-{device:x}-{inode:x}"))
+}
 
 #[cfg(not(all(
     target_os = "linux",
@@ -39,16 +49,12 @@ mod linux {
     use std::fs::{File, OpenOptions};
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    use std::path::PathBuf;
     use std::ptr::NonNull;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{AtomicU64, Duration, Path, WORDS, io};
+    use super::{AtomicU64, Duration, LINE_BYTES, Path, PathBuf, SIZE_BYTES, WORDS, io, path_of};
     use crate::lock_file::LockFile;
 
-    const FOLDER: &str = "/dev/shm";
-    const SIZE_BYTES: usize = 4096;
-    const LINE_BYTES: usize = 64;
     /// Where the bell stands, behind the words, and how many wait for it.
     const BELL_OFFSET: usize = WORDS * LINE_BYTES;
     const WAITING_OFFSET: usize = BELL_OFFSET + LINE_BYTES;
@@ -75,8 +81,7 @@ mod linux {
         pub fn open(device: u64, inode: u64) -> io::Result<Self> {
             // SAFETY: may always be called.
             let user = unsafe { libc::geteuid() };
-            let name = format!("oxlite-{user}-{device:x}-{inode:x}");
-            let path = Path::new(FOLDER).join(name);
+            let path = path_of(user, device, inode);
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)

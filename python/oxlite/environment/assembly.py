@@ -96,9 +96,14 @@ def inspect_database(
         fsync: also measure what a sync costs in the database's directory.
 
     Returns:
-        What :func:`report` returns, and ``database``: its ``name`` (no path),
-        ``access`` ("read-write", "read-only", "memory") and ``notes``, a list
-        of sentences on what the report does not show as it stands.
+        What :func:`report` returns, and
+
+        ``database``: its ``name`` (no path), ``access`` ("read-write",
+        "read-only", "memory") and ``notes``, a list of sentences on what the
+        report does not show as it stands;
+
+        ``shared_commit``: which processes of this user share the syncs of its
+        commits now (``oxlite.shared_commit_group``); None if none do.
 
     Raises:
         ReportError: there is no such file, it is not a database that can be
@@ -109,6 +114,7 @@ def inspect_database(
     import oxlite
     from oxlite import sqlite3
 
+    shared_commit = None if path is None else _shared_commit(path)
     try:
         connection = oxlite.connect(
             ":memory:" if path is None else _uri(path, access),
@@ -135,8 +141,9 @@ def inspect_database(
     made["database"] = {
         "name": ":memory:" if path is None else printable(path.name),
         "access": access,
-        "notes": _notes(made, access),
+        "notes": [*_notes(made, access), *_notes_of_shared_commit(shared_commit)],
     }
+    made["shared_commit"] = shared_commit
     return made
 
 
@@ -174,6 +181,16 @@ def _existing_file(path: Path) -> Path:
     if not is_file:
         raise ReportError(f"{path}: not a regular file")
     return resolved
+
+
+def _shared_commit(path: Path) -> dict[str, Any] | None:
+    import oxlite
+
+    try:
+        group = oxlite.shared_commit_group(path)
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror or error}") from error
+    return None if group is None else {**group}
 
 
 def _access(path: Path) -> str:
@@ -221,3 +238,13 @@ def _notes(made: Mapping[str, Any], access: str) -> list[str]:
             f" {_WAYS_TO_WAIT[profile['busy']]}, for up to {profile['timeout_seconds']:g} s."
         )
     return notes
+
+
+def _notes_of_shared_commit(group: Mapping[str, Any] | None) -> list[str]:
+    if group is None or group["poisoned"] is None:
+        return []
+    return [
+        f"Nothing is committed by the processes that share their syncs: {group['poisoned']}."
+        " Look at the disk, then stop all processes that use the database; the first one to open"
+        ' it again with durable_commit="shared" checks it.'
+    ]

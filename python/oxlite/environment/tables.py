@@ -43,6 +43,8 @@ def tables(report: Mapping[str, Any]) -> RenderableType:
     ]
     if report.get("profile"):
         parts.append(_profile(report["profile"]))
+    if report.get("shared_commit"):
+        parts.append(_pairs("Commits that share a sync", _shared_commit(report["shared_commit"])))
     parts += [
         _pragmas(report["connection"]),
         _compile_options(report["connection"]["compile_options"]),
@@ -141,6 +143,19 @@ def _profile(profile: Mapping[str, Any]) -> RenderableType:
             style="yellow" if setting["skipped"] else "",
         )
     return Group(title, _indented(table))
+
+
+def _shared_commit(group: Mapping[str, Any]) -> list[tuple[str, str]]:
+    members, commits, syncs = group["members"], group["commits"], group["syncs_led"]
+    waiting = commits - group["commits_durable"]
+    each = f", {commits / syncs:.1f} commits each" if syncs else ""
+    return [
+        ("processes", "unknown" if members is None else f"{members:,}" if members else "none now"),
+        ("commits", f"{commits:,}" + (f", {waiting:,} not yet durable" if waiting else "")),
+        ("syncs for all", f"{syncs:,}{each}"),
+        ("leaders lost", f"{group['leaders_lost']:,}"),
+        ("stopped", group["poisoned"] or "no"),
+    ]
 
 
 def _pragmas(connection: Mapping[str, Any]) -> RenderableType:

@@ -133,7 +133,14 @@ fn log_of(page: &SharedPage) -> FileNumbers {
 fn complete(page: &SharedPage, log: FileNumbers) {
     store(page, Word::LogDevice, log.device);
     store(page, Word::LogInode, log.inode);
-    for counter in [Word::Committed, Word::Synced, Word::Begun, Word::Ended] {
+    let counters = [
+        Word::Committed,
+        Word::Synced,
+        Word::Begun,
+        Word::Ended,
+        Word::LeadersLost,
+    ];
+    for counter in counters {
         store(page, counter, 0);
     }
     store(page, Word::Format, FORMAT);

@@ -38,6 +38,7 @@ pub(super) enum Word {
     Poison,
     Begun,
     Ended,
+    LeadersLost,
 }
 
 /// Which format the page has, and that it is complete.
@@ -52,7 +53,7 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    fn of(number: u64) -> Option<Self> {
+    pub(super) fn of(number: u64) -> Option<Self> {
         match number {
             0 => None,
             2 => Some(Self::LogReplaced),
@@ -214,6 +215,7 @@ impl Member {
             syncs_beside: count(&self.counters.beside),
             answered_by_others: count(&self.counters.by_others),
             commits_of_all: count(self.word(Word::Committed)),
+            leaders_lost: count(self.word(Word::LeadersLost)),
             poisoned: self.poisoned().map(Reason::text),
         }
     }
@@ -260,6 +262,10 @@ impl Group for Member {
 
     fn opened_at(&self) -> u64 {
         self.opened_at
+    }
+
+    fn note_lost_leader(&self) {
+        self.word(Word::LeadersLost).fetch_add(1, Ordering::SeqCst);
     }
 
     fn try_lead(&self) -> Option<Lead<'_>> {

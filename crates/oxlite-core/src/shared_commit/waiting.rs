@@ -56,6 +56,8 @@ pub(super) trait Group {
     fn end(&self, number: u64);
     /// How many had begun when this one's handle had been opened.
     fn opened_at(&self) -> u64;
+    /// Counts a leader that has died between the beginning and the end of its sync.
+    fn note_lost_leader(&self);
 
     /// Without waiting.
     fn try_lead(&self) -> Option<Self::Lead<'_>>;
@@ -139,6 +141,10 @@ fn take_turn<G: Group>(group: &G, ticket: u64, is_beside: bool) -> Result<Turn, 
     }
     let number = begun + 1;
     if !is_beside {
+        // Its lock is ours, so it is not merely stopped.
+        if has_unknown_end {
+            group.note_lost_leader();
+        }
         group.begin(number);
     }
     // Whoever draws a ticket from here on may have come too late for this sync.

@@ -99,8 +99,9 @@ impl Connection {
     /// `durable_commit="shared"` together: a dict with `no_sharing` (why each is synced by itself; `None`
     /// if they share syncs), `commits`, `syncs_led` (made for all), `syncs_beside` (beside a leader that did
     /// not go on), `answered_by_others` (commits that another one's sync has made durable), `commits_of_all`
-    /// (of all processes, since the first of those that are there) and `poisoned` (why nothing is committed
-    /// any more; `None` if all is well). `None` for a connection without that.
+    /// (of all processes, since the first of those that are there), `leaders_lost` (processes that have died
+    /// in a sync for all, since then) and `poisoned` (why nothing is committed any more; `None` if all is
+    /// well). `None` for a connection without that.
     fn shared_commit_statistics<'py>(
         &self,
         py: Python<'py>,
@@ -115,6 +116,7 @@ impl Connection {
         dict.set_item("syncs_beside", statistics.syncs_beside)?;
         dict.set_item("answered_by_others", statistics.answered_by_others)?;
         dict.set_item("commits_of_all", statistics.commits_of_all)?;
+        dict.set_item("leaders_lost", statistics.leaders_lost)?;
         dict.set_item("poisoned", statistics.poisoned)?;
         Ok(Some(dict))
     }

@@ -2,6 +2,8 @@
 //! whether it has what was acknowledged.
 
 use std::sync::Arc;
+// Counted for the test alone: it is none of the orders that are explored.
+use std::sync::atomic::AtomicU64 as Counter;
 
 use super::*;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +32,7 @@ struct Machine {
     /// The number of the sync that fails.
     fails: u64,
     syncs: AtomicU64,
+    lost: Counter,
 }
 
 /// A process, whose handle was opened when so many syncs had begun.
@@ -47,6 +50,7 @@ impl Machine {
             rung: Condvar::new(),
             fails,
             syncs: AtomicU64::new(0),
+            lost: Counter::new(0),
         })
     }
 }
@@ -93,6 +97,10 @@ impl Group for Process {
 
     fn opened_at(&self) -> u64 {
         self.opened_at
+    }
+
+    fn note_lost_leader(&self) {
+        self.machine.lost.fetch_add(1, Ordering::SeqCst);
     }
 
     fn try_lead(&self) -> Option<Self::Lead<'_>> {
@@ -210,6 +218,8 @@ fn a_leader_that_dies_is_followed_by_an_older_handle_alone() {
             });
             // Who may not vouch waits for somebody who may.
             run((0, LOOK_EVERY), move |_| opened_at > 0, threads.collect());
+            let lost = machine.lost.load(Ordering::SeqCst);
+            assert_eq!(lost, u64::from(opened_at == 0));
         });
     }
 }
