@@ -122,6 +122,24 @@ def with_syncs_of_the_first_log(events: list[Event]) -> list[Event]:
     ]
 
 
+def without_renewals_of_logs(events: list[Event]) -> list[Event]:
+    """A log of which a sync has failed is believed by whoever begins anew, as it reads.
+
+    SQLite itself writes nothing but the header to the beginning of a log.
+    """
+    logs = _inodes(events, lambda name: name.endswith("-wal"))
+    renewals = [
+        event
+        for event in events
+        if event.kind is Kind.WRITE
+        and event.file in logs
+        and event.first == 0
+        and len(event.content) > _HEADER_BYTES
+    ]
+    assert renewals
+    return [event for event in events if event not in renewals]
+
+
 _LOST = frozenset({"lost"})
 _CORRUPT = frozenset({"corrupt", "unreadable"})
 # So that a commit is not followed by a checkpoint at once.
@@ -130,6 +148,7 @@ _NORMAL = {"synchronous": "NORMAL", "wal_autocheckpoint": 40}
 _ENOUGH = 5
 
 _A_COMMIT_IS_NOT_SYNCED = Trouble("sync", 7, False, errno.EIO)
+_A_LATER_ONE_IS_NOT = Trouble("sync", 14, False, errno.EIO)
 
 CONTROLS = [
     Control(
@@ -191,6 +210,12 @@ CONTROLS = [
         Play("single statements", SHARED, 21),
         _CORRUPT | {"out of order", "in part", "lost"},
         without_syncs_of_headers,
+    ),
+    Control(
+        "shared: a log whose sync has failed is brought into the database as it reads",
+        Play("short", SHARED, 22, trouble=_A_LATER_ONE_IS_NOT),
+        _CORRUPT,
+        without_renewals_of_logs,
     ),
 ]
 

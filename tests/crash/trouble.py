@@ -24,6 +24,8 @@ KILL = -2
 _NEVER = 1 << 40
 _AT_ONCE = 6
 """Events after the fault behind each of which the power fails."""
+_AFTER_A_FAILED_SYNC = 100
+"""The same after a sync that has failed: what is wrong then shows when somebody begins anew."""
 _NOW_AND_THEN = 25
 
 # A lock that is never had makes each writer wait until its time is up, and nothing is written.
@@ -124,9 +126,12 @@ def judge(player: Player, judge: Judge, play: Play, random_images: int) -> Tally
     if struck is None:
         return Tally(points=Counter({"not met": 1}))
 
+    has_failed = play.trouble.call == "sync" and play.trouble.effect != KILL
+    at_once = _AFTER_A_FAILED_SYNC if has_failed else _AT_ONCE
+
     def points(number: int) -> bool:
         since = number - struck
-        return since >= -1 and (since <= _AT_ONCE or since % _NOW_AND_THEN == 0)
+        return since >= -1 and (since <= at_once or since % _NOW_AND_THEN == 0)
 
     tally = judge.judge(recording, random_images, points)
     for known in DECLARED if tally.wrong else ():

@@ -1,4 +1,4 @@
-//! A sync of the write-ahead log by SQLite's own file object.
+//! A sync of the write-ahead log by SQLite's own file object, and its renewal.
 //!
 //! Not by a descriptor of ours: opening and closing one beside SQLite's takes nothing from SQLite here,
 //! but SQLite's object also syncs the folder at its first sync, knows our VFS, and *is* the log that the
@@ -14,10 +14,39 @@ use crate::connection::Locked;
 use crate::error::{Error, Result};
 use crate::vfs;
 
+/// How much of the log is written at once when it is renewed.
+const PART_BYTES: usize = 256 * 1024;
+
+/// The log that a connection has open. Used only while the connection is locked.
+struct Log {
+    file: *mut ffi::sqlite3_file,
+    methods: &'static ffi::sqlite3_io_methods,
+}
+
 impl Locked<'_> {
     /// Syncs the log of the main database, which is open once the connection has read in WAL mode.
     /// Without one, and through a VFS that is not ours, it is misuse.
     pub fn sync_log(&self) -> Result<()> {
+        self.log()?.sync()
+    }
+
+    /// Writes the log once more as it is, and syncs it: what a sync that failed has lost, though it can
+    /// still be read, is on the disk then.
+    ///
+    /// Nobody else writes to the log meanwhile: it is done with the write lock, for which is waited as
+    /// for any other. The connection must not be in a transaction.
+    pub fn renew_log(&self) -> Result<()> {
+        self.execute_batch("BEGIN IMMEDIATE")?;
+        let outcome = self.log().and_then(|log| {
+            log.write_again()?;
+            log.sync()
+        });
+        // It has written nothing of its own.
+        let ended = self.execute_batch("ROLLBACK");
+        outcome.and(ended)
+    }
+
+    fn log(&self) -> Result<Log> {
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
         // SAFETY: open and locked by this guard; this operation takes a place for a pointer.
         let code = unsafe {
@@ -31,17 +60,62 @@ impl Locked<'_> {
         self.check(code)?;
         // SAFETY: NULL, or a file of this open connection: the log, or else the rollback journal, whose
         // methods may be NULL.
-        let sync = unsafe { vfs::sync_of_log(file) }.ok_or_else(|| {
-            Error::new(
+        match unsafe { vfs::methods_of_log(file) } {
+            Some(methods) => Ok(Log { file, methods }),
+            None => Err(Error::new(
                 ffi::SQLITE_MISUSE,
                 "there is no write-ahead log to be synced",
-            )
-        })?;
+            )),
+        }
+    }
+}
+
+impl Log {
+    fn sync(&self) -> Result<()> {
+        let sync = self.methods.xSync.ok_or_else(incomplete)?;
         // SAFETY: its own method, called with the connection locked, so that nobody closes the file; the
         // flag is what SQLite passes for a log.
-        match unsafe { sync(file, ffi::SQLITE_SYNC_NORMAL as _) } {
-            ffi::SQLITE_OK => Ok(()),
-            code => Err(Error::from_code(code)),
+        checked(unsafe { sync(self.file, ffi::SQLITE_SYNC_NORMAL as _) })
+    }
+
+    fn write_again(&self) -> Result<()> {
+        let ffi::sqlite3_io_methods {
+            xFileSize: Some(size_of),
+            xRead: Some(read),
+            xWrite: Some(write),
+            ..
+        } = self.methods
+        else {
+            return Err(incomplete());
+        };
+        let mut size: ffi::sqlite3_int64 = 0;
+        // SAFETY: as in `sync`; it takes a place for a number.
+        checked(unsafe { size_of(self.file, &raw mut size) })?;
+        let mut part = vec![0_u8; PART_BYTES];
+        let mut offset = 0;
+        while offset < size {
+            let length =
+                usize::try_from(size - offset).map_or(PART_BYTES, |left| left.min(PART_BYTES));
+            // No more than `PART_BYTES`.
+            let amount = length as i32;
+            let buffer = part.as_mut_ptr().cast::<c_void>();
+            // SAFETY: as in `sync`; the buffer has room for `amount` bytes, which lie within the file.
+            checked(unsafe { read(self.file, buffer, amount, offset) })?;
+            // SAFETY: as above; the buffer holds `amount` bytes.
+            checked(unsafe { write(self.file, buffer, amount, offset) })?;
+            offset += i64::from(amount);
         }
+        Ok(())
+    }
+}
+
+fn incomplete() -> Error {
+    Error::new(ffi::SQLITE_MISUSE, "a file of SQLite's has no such method")
+}
+
+fn checked(code: std::ffi::c_int) -> Result<()> {
+    match code {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(Error::from_code(code)),
     }
 }

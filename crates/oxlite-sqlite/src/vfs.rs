@@ -230,16 +230,15 @@ unsafe fn sync_has_failed(file: *mut ffi::sqlite3_file) {
     }
 }
 
-/// The method of `xSync`.
-pub(crate) type SyncMethod = unsafe extern "C" fn(*mut ffi::sqlite3_file, c_int) -> c_int;
-
-/// How a file is synced that is a write-ahead log, opened by our VFS in this process; nothing for any
-/// other.
+/// The methods of a file that is a write-ahead log, opened by our VFS in this process; nothing for any
+/// other. They stay for as long as the process runs.
 ///
 /// # Safety
 ///
 /// NULL, or a file of a connection that is open and locked.
-pub(crate) unsafe fn sync_of_log(file: *mut ffi::sqlite3_file) -> Option<SyncMethod> {
+pub(crate) unsafe fn methods_of_log(
+    file: *mut ffi::sqlite3_file,
+) -> Option<&'static ffi::sqlite3_io_methods> {
     // SAFETY: this function's contract; a file that is not open has no methods.
     unsafe {
         if file.is_null() || (*file).pMethods.is_null() {
@@ -251,7 +250,7 @@ pub(crate) unsafe fn sync_of_log(file: *mut ffi::sqlite3_file) -> Option<SyncMet
             .iter()
             .any(|known| ptr::eq(ptr::from_ref(*known).cast(), methods));
         let is_log = is_ours && (*tail_of(file)).flags & ffi::SQLITE_OPEN_WAL != 0;
-        if is_log { (*methods).xSync } else { None }
+        is_log.then(|| &*methods)
     }
 }
 

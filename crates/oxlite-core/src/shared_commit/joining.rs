@@ -2,11 +2,15 @@
 //!
 //! Whoever can lock the byte of all members alone is the first. It begins anew: brings what is in the log
 //! into the database and cuts the log to nothing, so that a commit which a crash has taken back cannot
-//! come back with the next one; and if the group before it was poisoned, has the database checked.
+//! come back with the next one. If a sync may have failed in the group before it, it first writes the log
+//! once more; and if that group was poisoned, it has the database checked.
 //!
 //! Invariants:
 //! - The first one lets others in when the page means something, and not before.
 //! - Poison is cleared by a check that has found nothing, and by nothing else.
+//! - Nothing of a log goes into the database that may not be on the disk: after a sync that has failed, a log
+//!   reads as if it were, and the next sync succeeds. A power cut would leave the database with pages of
+//!   commits whose frames the log has lost, and the frames before them would be put over these.
 //! - What cannot be had (memory, locks) is a reason to sync each commit by itself; what is wrong with the
 //!   database is an error.
 
@@ -177,6 +181,21 @@ fn open_log(locked: &Locked<'_>) -> oxlite_sqlite::Result<()> {
 
 /// What the first one does. Poison stays where the database cannot be checked alone.
 fn begin_anew(page: &SharedPage, locked: &Locked<'_>, patience: Duration) -> Result<()> {
+    // Of the group before, whose page it is.
+    let has_unknown_end = load(page, Word::Begun) != load(page, Word::Ended);
+    let is_poisoned = load(page, Word::Poison) != 0;
+    if is_poisoned || has_unknown_end {
+        match locked.renew_log() {
+            // Somebody who is none of ours writes, for longer than we wait.
+            Err(error) if error.primary_code() == codes::SQLITE_BUSY => {
+                if !is_poisoned {
+                    store(page, Word::Poison, Reason::UnknownEnd as u64);
+                }
+                return Ok(());
+            }
+            outcome => outcome.inspect_err(|error| poison_by(page, error))?,
+        }
+    }
     let checkpoint = locked
         .checkpoint_within(c"main", CheckpointMode::Truncate, patience, false)
         .inspect_err(|error| poison_by(page, error))?;
