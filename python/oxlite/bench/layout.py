@@ -214,6 +214,17 @@ def largest(heading: str, metric: Metric) -> Column:
     return Column(heading, text)
 
 
+def total(heading: str, metric: Metric) -> Column:
+    """The sum over the repeats."""
+
+    def text(_: Result, row: Row) -> str:
+        figures = [sample.figures.get(metric.name) for sample in row.samples]
+        known = [figure for figure in figures if figure is not None]
+        return f"{sum(known):,.0f}" if known and row.failure is None else ABSENT
+
+    return Column(heading, text)
+
+
 def percentile(heading: str, kind: str, percent: float) -> Column:
     """A latency percentile in milliseconds, over all repeats together."""
 

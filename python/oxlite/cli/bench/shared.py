@@ -32,6 +32,9 @@ def shared(
         float | None, typer.Option(help="Seconds that they write (default 2, quick 1).")
     ] = None,
     keys: Annotated[int | None, typer.Option(help="Rows of the table (default 100).")] = None,
+    kills: Annotated[
+        int | None, typer.Option(help="Writers killed, where some are (default 30).")
+    ] = None,
     seed: Seed = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for the lock (default 5).")
@@ -54,6 +57,7 @@ def shared(
         "processes": processes,
         "duration_seconds": duration,
         "keys": keys,
+        "kills": kills,
         "seed": seed,
         "timeout_seconds": timeout,
     }

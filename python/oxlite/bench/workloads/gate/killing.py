@@ -15,6 +15,7 @@ The payload handed over is the times of each kind of kill (unsigned 64-bit ns), 
 after the other.
 """
 
+import itertools
 import os
 import random
 import signal
@@ -22,9 +23,9 @@ import sys
 import time
 import traceback
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from oxlite.bench.drivers.base import Connection
 from oxlite.bench.drivers.catalogue import DRIVERS
@@ -62,7 +63,15 @@ Found = TypeVar("Found")
 
 
 class KillsTask(Task):
-    """The process that forks and kills."""
+    """The process that forks and kills.
+
+    Attributes:
+        kinds: whom the kills meet, one kind after the other.
+        statement: what the writers write.
+    """
+
+    kinds: ClassVar[Sequence[str]] = KINDS
+    statement: ClassVar[str] = work.WRITE
 
     def __init__(self, arguments: Message) -> None:
         self._parameters = GateParameters(**arguments["parameters"])
@@ -76,7 +85,7 @@ class KillsTask(Task):
         self._shared = Shared(self._writers)
         self._source = random.Random(f"{self._parameters.seed}:kills")
         self._places: dict[int, int] = {}
-        self._times_ns = {kind: array("Q") for kind in KINDS}
+        self._times_ns = {kind: array("Q") for kind in self.kinds}
         self._elapsed_seconds = self._limit_seconds = 0.0
         self._connection: Connection | None = None
 
@@ -99,37 +108,77 @@ class KillsTask(Task):
         self._await(lambda: self._shared.total(ACKNOWLEDGED), "nobody writes")
         begun_ns = time.perf_counter_ns()
         for number in range(self._parameters.kills):
-            self._kill(number)
+            kind = self.kinds[number % len(self.kinds)]
+            while self._kill(kind, number) != kind:
+                pass
         self._elapsed_seconds = (time.perf_counter_ns() - begun_ns) / 1e9
+        self._before_the_end()
         self._shared.words[STOPPED] = 1
         while self._places:
             self._await(self._ended, "a writer does not stop")
 
-    def _kill(self, number: int) -> None:
-        """Kill one, note how long it takes until another commits, and replace it."""
+    def _meet(self, kind: str, number: int) -> int:
+        """Wait until somebody is where a kill of ``kind`` should meet him, and choose him.
+
+        Returns:
+            The process to be killed.
+        """
         words = self._shared.words
-        kind = KINDS[number % len(KINDS)]
         if kind == ANY:
-            place = int(self._source.random() * self._writers)
+            place = self._any_place()
         else:
             order = words[ORDER] + 1
             words[KIND] = KINDS.index(kind)
             words[ORDER] = order
             self._await(lambda: words[TAKEN] == order, f"nobody gets the lock before kill {number}")
             place = words[TAKER]
+        self._pause()
+        return self._pid(place)
+
+    def _any_place(self) -> int:
+        return int(self._source.random() * self._writers)
+
+    def _pause(self) -> None:
         time.sleep(self._source.random() * LONGEST_DELAY_SECONDS)
-        pid = next(pid for pid, its_place in self._places.items() if its_place == place)
+
+    def _pid(self, place: int) -> int:
+        return next(pid for pid, its_place in self._places.items() if its_place == place)
+
+    def _met(self, kind: str, pid: int) -> str:
+        """Of which kind the kill has become: ``pid`` has the signal and has not been waited for."""
+        return kind
+
+    def _parameters_of(self, place: int) -> Iterator[tuple[int, ...]]:
+        """Of the writes of a writer that is about to begin."""
+        return ((key,) for key in itertools.cycle(self._keys[place]))
+
+    def _gone(self, place: int, *, is_killed: bool) -> None:
+        """A writer has ended."""
+
+    def _before_the_end(self) -> None:
+        """Nobody will be killed any more, and all still write."""
+
+    def _kill(self, kind: str, number: int) -> str:
+        """Kill one, note how long it takes until another commits, and replace it.
+
+        Returns:
+            Of which kind the kill has become.
+        """
+        pid = self._meet(kind, number)
         killed_ns = time.perf_counter_ns()
-        words[KILLED_NS] = killed_ns
+        self._shared.words[KILLED_NS] = killed_ns
         os.kill(pid, signal.SIGKILL)
+        kind = self._met(kind, pid)
         os.waitpid(pid, 0)
-        del self._places[pid]
+        place = self._places.pop(pid)
+        self._gone(place, is_killed=True)
         first_ns = self._await(
             lambda: min(self._shared.commits_after(killed_ns), default=None),
             f"nobody commits after kill {number}, of kind {kind}",
         )
         self._times_ns[kind].append(first_ns - killed_ns)
         self._fork(place)
+        return kind
 
     def _await(self, look: Callable[[], Found | None], complaint: str) -> Found:
         """Wait until ``look`` finds something.
@@ -160,6 +209,7 @@ class KillsTask(Task):
         if status or not self._shared.words[STOPPED]:
             code = os.waitstatus_to_exitcode(status)
             raise WorkerError(f"writer {place} ended with {code}: {self._reason(place)}")
+        self._gone(place, is_killed=False)
         return True
 
     def _reason(self, place: int) -> str:
@@ -171,13 +221,14 @@ class KillsTask(Task):
 
     def _fork(self, place: int) -> None:
         parent = os.getpid()
+        parameters = self._parameters_of(place)
         pid = os.fork()
         if pid:
             self._places[pid] = place
         else:
-            self._write(place, parent)
+            self._write(place, parent, parameters)
 
-    def _write(self, place: int, parent: int) -> NoReturn:
+    def _write(self, place: int, parent: int, parameters: Iterator[tuple[int, ...]]) -> NoReturn:
         """What the forked child does; it ends here, without what Python does at its end."""
         code = FAILED
         try:
@@ -187,7 +238,12 @@ class KillsTask(Task):
                     self._driver, self._path, self._scenario, self._parameters.timeout_seconds
                 )
                 write_until_stopped(
-                    self._shared, place, connection, self._failures, self._keys[place]
+                    self._shared,
+                    place,
+                    connection,
+                    self._failures,
+                    self.statement,
+                    parameters,
                 )
                 connection.close()
             code = 0

@@ -1,5 +1,7 @@
 """What a report of ``gate`` shows: two tables of writers, one with outsiders, one of kills."""
 
+from collections.abc import Sequence
+
 from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import (
     ABSENT,
@@ -26,6 +28,7 @@ from oxlite.bench.workloads.gate.figures import (
 from oxlite.bench.workloads.gate.victim import KINDS
 
 GROUPED = ("processes", "pragmas")
+KILLED = "Writers are killed: ms until another commits, by what was killed"
 
 
 def _errors_of(heading: str, *, outsiders: bool) -> Column:
@@ -42,6 +45,22 @@ def _errors_of(heading: str, *, outsiders: bool) -> Column:
 def _kills(_: Result, row: Row) -> str:
     counts = [found.count for found in row.latencies.values()]
     return f"{sum(counts):,}" if counts else ABSENT
+
+
+def times_to_a_commit(kinds: Sequence[str]) -> tuple[Column, ...]:
+    """How many were killed, and how long it took after each kind of kill."""
+    return (
+        Column("kills", _kills),
+        *(
+            column
+            for kind in kinds
+            for column in (
+                percentile(f"{kind} p50", kind, 50.0),
+                percentile("p99", kind, 99.0),
+                maximum("max", kind),
+            )
+        ),
+    )
 
 
 TABLES = (
@@ -89,20 +108,8 @@ TABLES = (
         GROUPED,
     ),
     Table(
-        "Writers are killed: ms until another commits, by what was killed",
-        (
-            Column("kills", _kills),
-            *(
-                column
-                for kind in KINDS
-                for column in (
-                    percentile(f"{kind} p50", kind, 50.0),
-                    percentile("p99", kind, 99.0),
-                    maximum("max", kind),
-                )
-            ),
-            errors("errors"),
-        ),
+        KILLED,
+        (*times_to_a_commit(KINDS), errors("errors")),
         {"disturbance": "kills"},
         GROUPED,
     ),

@@ -9,10 +9,9 @@ Invariant: a writer ends when the process that forked it has gone: on Linux the
 kernel sees to that, elsewhere it looks itself.
 """
 
-import itertools
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from oxlite.bench.drivers.base import Connection
 from oxlite.bench.workloads.gate import work
@@ -45,21 +44,30 @@ def write_until_stopped(
     place: int,
     connection: Connection,
     failures: tuple[type[Exception], ...],
-    keys: Sequence[int],
+    statement: str,
+    parameters: Iterator[tuple[int, ...]],
 ) -> None:
-    """Write, as the worker of ``gate`` does, until all should stop."""
+    """Write until all should stop.
+
+    Args:
+        shared: the words.
+        place: which of the writers it is.
+        connection: its own.
+        failures: the errors of its driver; one that is not of a lock ends the writer.
+        statement: a write, a transaction of its own.
+        parameters: of each write, without an end; those of a write that failed come again.
+    """
     parent, parent_now = os.getppid(), os.getppid
     words, execute, clock = shared.words, connection.execute, time.perf_counter_ns
     acknowledged, locked = (shared.at(place, word) for word in (ACKNOWLEDGED, LOCKED))
     answered, first = (shared.at(place, word) for word in (ANSWERED_NS, FIRST_NS))
     seen = words[ORDER]
-    for key in itertools.cycle(keys):
-        if words[STOPPED] or parent_now() != parent:
-            return
+    values = next(parameters)
+    while not words[STOPPED] and parent_now() == parent:
         order = words[ORDER]
         try:
             if order == seen:
-                execute(work.WRITE, (key,))
+                execute(statement, values)
             else:
                 execute("BEGIN IMMEDIATE", ())
                 # One that has waited long may come with an order that was done with long ago.
@@ -68,7 +76,7 @@ def write_until_stopped(
                     while parent_now() == parent:
                         time.sleep(LOOK_SECONDS)
                     return
-                execute(work.WRITE, (key,))
+                execute(statement, values)
                 execute("COMMIT", ())
                 seen = order
         except failures as error:
@@ -77,6 +85,7 @@ def write_until_stopped(
             words[locked] += 1
             continue
         now_ns = clock()
+        values = next(parameters)
         words[acknowledged] += 1
         killed_ns = words[KILLED_NS]
         if words[answered] != killed_ns < now_ns:

@@ -95,14 +95,21 @@ class GateSession:
         return figures.sample(found, parameters.duration_seconds)
 
     def _kills(self, group: WorkerGroup, scenario: Scenario, database: Path) -> Sample:
+        facts, payload = self._run_killer(group, KILLER, scenario, database)
+        verify.check_total(database, facts["acknowledged"], facts["kills"][ANY])
+        return figures.sample_of_kills(facts, payload)
+
+    def _run_killer(
+        self, group: WorkerGroup, task: str, scenario: Scenario, database: Path
+    ) -> tuple[Message, bytes]:
+        """Have writers killed by ``task``, a subclass of ``KillsTask``; what it hands over."""
         kills = self._parameters.kills
-        killer = group.start(KILLER, self._arguments(scenario, database), scenario.build or "own")
+        killer = group.start(task, self._arguments(scenario, database), scenario.build or "own")
         group.wait_ready()
         self._check_digests(killer.facts["digests"])
         group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_KILL * kills)
         [(facts, payload)] = group.collect()
-        verify.check_total(database, facts["acknowledged"], facts["kills"][ANY])
-        return figures.sample_of_kills(facts, payload)
+        return facts, payload
 
     def _arguments(self, scenario: Scenario, database: Path) -> Message:
         return {

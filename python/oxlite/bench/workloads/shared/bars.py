@@ -53,7 +53,7 @@ def remarks(result: Result) -> Sequence[str]:
     lines = []
     for row in result.rows:
         scenario = row.scenario
-        if scenario.commit != "shared" or scenario.busy != "gate":
+        if (scenario.commit, scenario.busy, scenario.disturbance) != ("shared", "gate", "calm"):
             continue
         for bar in BARS:
             if bar.processes != scenario.processes:

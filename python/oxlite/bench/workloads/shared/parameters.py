@@ -9,12 +9,13 @@ from oxlite.bench.workloads.gate.parameters import MAXIMUM_PROCESSES, GateParame
 
 @dataclass(frozen=True)
 class SharedParameters:
-    """As those of ``gate``; one process may be alone, and nobody is killed.
+    """As those of ``gate``; one process may be alone, where nobody is killed.
 
     Attributes:
         processes: how many write, each number a scenario.
         duration_seconds: how long they write.
         keys: rows of the table, from which each write picks one.
+        kills: how many writers are killed, in the scenarios where some are.
         seed: of all random streams.
         timeout_seconds: how long a write waits for the lock.
     """
@@ -22,6 +23,7 @@ class SharedParameters:
     processes: Sequence[int] = (1, 4, 25)
     duration_seconds: float = 2.0
     keys: int = 100
+    kills: int = 30
     seed: int = 1
     timeout_seconds: float = 5.0
 
@@ -40,6 +42,7 @@ class SharedParameters:
             processes=(max(2, *self.processes),),
             duration_seconds=self.duration_seconds,
             keys=self.keys,
+            kills=self.kills,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
         )

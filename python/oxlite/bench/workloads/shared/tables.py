@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from oxlite.bench.harness.model import Result
+from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import (
+    ABSENT,
+    Column,
     Drawing,
     Table,
     against,
@@ -13,11 +15,20 @@ from oxlite.bench.layout import (
     largest,
     median,
     percentile,
+    total,
 )
 from oxlite.bench.workloads.gate.figures import FEWEST, JAIN, LONGEST, MOST, WRITES
+from oxlite.bench.workloads.gate.tables import KILLED, times_to_a_commit
 from oxlite.bench.workloads.shared.bars import remarks
+from oxlite.bench.workloads.shared.killing import KINDS, LEADERS_LOST, SYNCING
 
 GROUPED = ("processes",)
+CALM = {"disturbance": "calm"}
+
+
+def _in_a_sync(_: Result, row: Row) -> str:
+    found = row.latencies.get(SYNCING)
+    return ABSENT if found is None else f"{found.count:,}"
 
 
 class RatesTable(Table):
@@ -39,7 +50,8 @@ TABLES = (
             median("Jain", JAIN),
             errors("errors"),
         ),
-        grouped=GROUPED,
+        CALM,
+        GROUPED,
     ),
     Table(
         "Wait of one durable write, ms; the ratio is of the longest, above 1 is shorter",
@@ -51,6 +63,18 @@ TABLES = (
             largest("maximum", LONGEST),
             against("than backoff", LONGEST, commit="each", busy="backoff"),
         ),
-        grouped=GROUPED,
+        CALM,
+        GROUPED,
+    ),
+    Table(
+        KILLED,
+        (
+            *times_to_a_commit(KINDS),
+            Column("met in a sync", _in_a_sync),
+            total("leaders lost", LEADERS_LOST),
+            errors("errors"),
+        ),
+        {"disturbance": "kills"},
+        GROUPED,
     ),
 )
