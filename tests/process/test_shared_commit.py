@@ -243,6 +243,39 @@ def test_who_is_not_in_the_group_sees_who_is(join: Join, path: Path) -> None:
     assert oxlite.shared_commit_group(path) is None
 
 
+def test_after_a_death_in_a_sync_the_log_is_written_once_more(
+    join: Join, start: Start, path: Path
+) -> None:
+    """It is not known what the disk has of it, and nobody is left who could be told."""
+
+    def begins_anew() -> tuple[Actor, int]:
+        fresh = start("standard")
+        assert fresh.does("import oxlite") == "done"
+        meets(fresh, errno.EIO, number=1 << 40)
+        assert fresh.does(_one_line(_OPEN.format(more=""))) == "done"
+        fresh.tell("say(str(injector.count('write')))")
+        count = int(fresh.answer())
+        assert fresh.answer() == "done"
+        return fresh, count
+
+    first = join()
+    writes(first, "first")
+    assert first.answer() == "done"
+    first.kill()
+    second, without = begins_anew()
+    writes(second, "second")
+    assert second.answer() == "done"
+    meets(second, KILL)
+    writes(second, "third")
+    until(lambda: second.process.poll() is not None)
+    last, count = begins_anew()
+    # The log is so short that it is written at once.
+    assert count == without + 1
+    writes(last, "last")
+    assert last.answer() == "done"
+    assert rows(path) == {"first", "second", "third", "last"}
+
+
 def test_the_end_of_a_process_leaves_the_others_alone(join: Join, path: Path) -> None:
     staying = join()
     for number in range(3):
