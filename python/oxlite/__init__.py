@@ -5,6 +5,7 @@
 - ``oxlite.Database("app.db")``: readers and one writer of a database, for all threads.
 - ``oxlite.profiles()``: what each profile sets.
 - ``oxlite.shared_commit_group("app.db")``: the processes that share the syncs of its commits.
+- ``oxlite.retry``: runs a transaction again whose snapshot had become stale.
 
 Importing ``oxlite`` loads the driver and nothing else: no framework, no command line, no lab.
 """
@@ -27,6 +28,7 @@ from oxlite._native import (
 from oxlite.database import Database
 from oxlite.opening import connect
 from oxlite.outcomes import Result
+from oxlite.retrying import retry
 from oxlite.sqlite3 import Connection, sqlite_version
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "__version__",
     "connect",
     "profiles",
+    "retry",
     "shared_commit_group",
     "sqlite3",
     "sqlite_source_id",
