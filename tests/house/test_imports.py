@@ -21,11 +21,12 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"opening", "opener", "database", "outcomes", "upkeep", "waiting"},
+    DOOR: DRIVER | {"opening", "opener", "database", "outcomes", "retrying", "upkeep", "waiting"},
     "_native": set(),
     "sqlite3": {"_native"},
     "changeset": {"_native"},
     "opening": DRIVER,
+    "retrying": DRIVER,
     "upkeep": DRIVER,
     "outcomes": DRIVER,
     "opener": DRIVER | {"opening"},
@@ -33,6 +34,7 @@ BELOW: dict[str, set[str]] = {
     "database": DRIVER | {"opener", "outcomes", "upkeep", "waiting"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "opening", "opener", "outcomes", "upkeep", "waiting"},
+    "sqlalchemy": DRIVER | {DOOR, "aio"},  # create_async_engine
     "environment": {"sqlite3", DOOR} | FACES,
     "ops": {"sqlite3", DOOR, "environment"} | FACES,
     "bench": {"sqlite3", DOOR, "environment"} | FACES,

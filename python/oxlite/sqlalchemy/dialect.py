@@ -1,0 +1,293 @@
+"""The dialect ``sqlite+oxlite``.
+
+SQLite as SQLAlchemy speaks it to the standard library's driver, on ``oxlite.connect``: a connection
+has a profile, so its pragmas are set and verified by the driver and no listener is needed for them.
+
+Invariant: a transaction is begun by the isolation level, here or in the driver, never by a read at
+the default level.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn, cast
+
+from sqlalchemy import exc, pool
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.engine import URL, Connection, Dialect, Engine
+from sqlalchemy.engine.interfaces import (
+    ConnectArgsType,
+    DBAPIConnection,
+    DBAPICursor,
+    DBAPIModule,
+    ExecutionContext,
+    IsolationLevel,
+)
+from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.sql.selectable import GenerativeSelect
+
+import oxlite
+from oxlite import sqlite3
+from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect
+from oxlite.sqlalchemy.isolation import (
+    DEFAULT,
+    LEVELS,
+    DriverConnection,
+    ReadOnly,
+    Transactions,
+    begins,
+)
+from oxlite.sqlalchemy.options import (
+    check_arguments,
+    level_name,
+    read_url,
+    refuse_drivers_word,
+)
+from oxlite.sqlalchemy.pools import OneThreadPool, QueuePool
+
+__all__ = ["SQLiteCompiler_oxlite", "SQLiteDialect_oxlite"]
+
+_READ_ONLY: Final = "SQLITE_READONLY"
+
+
+class SQLiteCompiler_oxlite(SQLiteCompiler):
+    """Compiles statements, and remembers those that ask for a lock."""
+
+    locks_rows = False
+    """Whether the statement has a FOR UPDATE. SQLite has no such clause: it begins to write."""
+
+    def for_update_clause(self, select: GenerativeSelect, **kw: Any) -> str:
+        """Write nothing, and remember that it was asked for."""
+        self.locks_rows = True
+        return ""
+
+
+class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
+    """``sqlite+oxlite``: SQLite by ``oxlite.connect``.
+
+    Attributes:
+        transactions: The isolation level of each connection.
+        reader: The engine with this one's readers, if ``create_reader_engine`` has made one.
+    """
+
+    driver = "oxlite"
+    supports_statement_cache = True
+    statement_compiler = SQLiteCompiler_oxlite
+    connection_characteristics = SQLiteDialect_pysqlite.connection_characteristics.union(
+        {"sqlite_read_only": ReadOnly()}
+    )
+
+    def __init__(self, isolation_level: IsolationLevel | None = None, **kwargs: Any) -> None:
+        if isolation_level is not None:
+            refuse_drivers_word(isolation_level)
+            # SQLAlchemy compares it with what get_isolation_level() answers.
+            isolation_level = cast(IsolationLevel, isolation_level.replace("_", " ").upper())
+        super().__init__(isolation_level=isolation_level, **kwargs)
+        self.transactions = Transactions()
+        self.reader: Engine | None = None
+
+    @classmethod
+    def import_dbapi(cls) -> DBAPIModule:
+        """The driver, as PEP 249 has it: ``oxlite.sqlite3``."""
+        return cast(DBAPIModule, sqlite3)
+
+    @classmethod
+    def get_async_dialect_cls(cls, url: URL) -> type[Dialect]:
+        """The class for ``create_async_engine``, which takes the same URL."""
+        from oxlite.sqlalchemy.aio import SQLiteDialect_oxlite_async
+
+        return SQLiteDialect_oxlite_async
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[pool.Pool]:
+        """``QueuePool`` for files; a database in memory is one connection of one thread."""
+        return QueuePool if cls._is_url_file_db(url) else OneThreadPool
+
+    def retrieve_dbapi_version(self, dbapi: DBAPIModule) -> Any:
+        """Oxlite's version; that of SQLite is ``server_version_info``."""
+        from sqlalchemy import util
+
+        return util.parse_version_string(oxlite.__version__)
+
+    def create_connect_args(self, url: URL) -> ConnectArgsType:
+        """Read the URL.
+
+        Raises:
+            sqlalchemy.exc.ArgumentError: An option in it is unknown, belongs elsewhere, or cannot
+                be read.
+        """
+        opening = read_url(url)
+        arguments = opening.arguments
+        # A pool hands a connection from thread to thread, one at a time.
+        arguments.setdefault("check_same_thread", not self._is_url_file_db(url))
+        return [opening.database], arguments
+
+    def connect(self, *cargs: Any, **cparams: Any) -> DBAPIConnection:
+        """Open a connection with ``oxlite.connect``.
+
+        Raises:
+            sqlalchemy.exc.ArgumentError: What ``connect_args`` says is wrong; no file has been
+                touched.
+            oxlite.sqlite3.Error: It could not be opened.
+        """
+        check_arguments(cparams)
+        level = level_name(cparams.pop("isolation_level", DEFAULT))
+        try:
+            connection = self._open(*cargs, **cparams)
+        except (ValueError, TypeError) as error:
+            raise exc.ArgumentError(str(error)) from error
+        self.transactions.set_level(connection, level)
+        return cast(DBAPIConnection, connection)
+
+    def _open(self, *cargs: Any, **cparams: Any) -> DriverConnection:
+        return oxlite.connect(*cargs, **cparams)
+
+    def on_connect(self) -> Callable[[DBAPIConnection], None]:
+        """Prepare each new connection, whoever has opened it."""
+        functions = super().on_connect()
+
+        def prepare(connection: DBAPIConnection) -> None:
+            functions(connection)
+            self.transactions.adopt(_driver(connection))
+
+        return prepare
+
+    def get_isolation_level_values(self, dbapi_connection: DBAPIConnection) -> list[IsolationLevel]:
+        """The names of the levels there are."""
+        return cast(list[IsolationLevel], list(LEVELS))
+
+    def set_isolation_level(self, dbapi_connection: DBAPIConnection, level: IsolationLevel) -> None:
+        """Put a connection at a level."""
+        self.transactions.set_level(_driver(dbapi_connection), level)
+
+    def get_isolation_level(self, dbapi_connection: DBAPIConnection) -> IsolationLevel:
+        """The level that a connection is at."""
+        return cast(IsolationLevel, self.transactions.level(_driver(dbapi_connection)))
+
+    def do_begin(self, dbapi_connection: PoolProxiedConnection) -> None:
+        """Begin a transaction, at the levels that begin one at the start.
+
+        Raises:
+            oxlite.LockedError: The write lock is not to be had within ``timeout``.
+        """
+        self.transactions.begin_transaction(_driver(dbapi_connection.dbapi_connection))
+
+    def do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
+        """Commit; a transaction that cannot be is rolled back.
+
+        SQLite keeps it open (a deferred foreign key may still be mended), but to SQLAlchemy a
+        transaction is over with its COMMIT: what comes next would become part of the failed one.
+
+        Raises:
+            oxlite.sqlite3.IntegrityError: A deferred constraint is violated.
+            oxlite.CommitOutcomeUnknown: The disk has failed in the middle of it.
+        """
+        try:
+            super().do_commit(dbapi_connection)  # type: ignore[no-untyped-call]
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                dbapi_connection.rollback()
+            raise
+
+    def do_rollback(self, dbapi_connection: PoolProxiedConnection) -> None:
+        """Roll back; a transaction that a fork has left with the parent is the parent's."""
+        try:
+            super().do_rollback(dbapi_connection)  # type: ignore[no-untyped-call]
+        except sqlite3.ProgrammingError as error:
+            if INHERITED not in str(error):
+                raise
+
+    def do_close(self, dbapi_connection: DBAPIConnection) -> None:
+        """Close a connection; what a fork has brought into this process is left alone."""
+        try:
+            super().do_close(dbapi_connection)  # type: ignore[no-untyped-call]
+        except sqlite3.ProgrammingError as error:
+            if INHERITED not in str(error):
+                raise
+
+    def do_execute(
+        self,
+        cursor: DBAPICursor,
+        statement: str,
+        parameters: Any,
+        context: ExecutionContext | None = None,
+    ) -> None:
+        """Run one statement, in a transaction if it needs one.
+
+        Raises:
+            oxlite.sqlite3.Error: What SQLite said; of a write that is refused, also by which
+                setting.
+        """
+        if begins(statement) or _locks_rows(context):
+            self.transactions.begin_to_write(_connection_of(cursor))
+        try:
+            cursor.execute(statement, parameters)
+        except sqlite3.OperationalError as error:
+            self._raise_explained(error, cursor)
+
+    def do_execute_no_params(
+        self, cursor: DBAPICursor, statement: str, context: ExecutionContext | None = None
+    ) -> None:
+        """Run one statement that has no parameters; as ``do_execute``."""
+        self.do_execute(cursor, statement, (), context)
+
+    def do_executemany(
+        self,
+        cursor: DBAPICursor,
+        statement: str,
+        parameters: Sequence[Any],
+        context: ExecutionContext | None = None,
+    ) -> None:
+        """Run one statement with many sets of parameters, in a transaction.
+
+        Raises:
+            oxlite.sqlite3.Error: What SQLite said; of a write that is refused, also by which
+                setting.
+        """
+        if begins(statement):
+            self.transactions.begin_to_write(_connection_of(cursor))
+        try:
+            cursor.executemany(statement, parameters)
+        except sqlite3.OperationalError as error:
+            self._raise_explained(error, cursor)
+
+    def _raise_explained(self, error: sqlite3.OperationalError, cursor: DBAPICursor) -> NoReturn:
+        """Raise an error; if it says that nothing can be written, with the reason."""
+        if getattr(error, "sqlite_errorname", "").startswith(_READ_ONLY):
+            connection = _connection_of(cursor)
+            (query_only,) = connection.execute("PRAGMA query_only").fetchone()
+            explain_read_only(error, self.transactions.is_read_only(connection), bool(query_only))
+        raise error
+
+    def do_begin_twophase(self, connection: Connection, xid: object) -> NoReturn:
+        """Refuse: SQLite has no such thing.
+
+        Raises:
+            sqlalchemy.exc.InvalidRequestError: Always.
+        """
+        raise exc.InvalidRequestError(
+            "SQLite has no two-phase commit: a file has no server that could keep a prepared"
+            " transaction. Open the session without twophase=True."
+        )
+
+    def is_disconnect(
+        self,
+        e: BaseException,
+        connection: PoolProxiedConnection | DBAPIConnection | None,
+        cursor: DBAPICursor | None,
+    ) -> bool:
+        """Whether a connection cannot be used any more, so that the pool should open others."""
+        return is_disconnect(e)
+
+
+def _locks_rows(context: ExecutionContext | None) -> bool:
+    return context is not None and getattr(context.compiled, "locks_rows", False)
+
+
+def _connection_of(cursor: DBAPICursor) -> DriverConnection:
+    connection: DriverConnection = cast(Any, cursor).connection
+    return connection
+
+
+def _driver(connection: object) -> DriverConnection:
+    return cast(DriverConnection, connection)
