@@ -1,5 +1,6 @@
 """Options in URLs and ``connect_args``: what they do, and what is refused."""
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 import oxlite
+from oxlite.sqlalchemy.isolation import LEVELS
+from oxlite.sqlalchemy.options import check_arguments
 
 MakeEngine = Callable[..., sa.Engine]
 
@@ -160,6 +163,27 @@ def test_what_is_no_option_of_connect_args_is_refused_by_name(
         engine.connect()
     assert message in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_every_option_is_described() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sqlalchemy.md").read_text()
+    missing = {
+        name
+        for name in inspect.signature(oxlite.connect).parameters
+        if name not in {"database", "autocommit"} and f"| `{name}`" not in page
+    }
+    assert not missing
+    assert not {level for level in LEVELS if f"| `{level}`" not in page}
+
+
+def test_every_option_of_the_driver_can_be_given(make_engine: MakeEngine) -> None:
+    parameters = inspect.signature(oxlite.connect).parameters.values()
+    given = {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.name not in {"database", "autocommit", "isolation_level"}
+    }
+    check_arguments(given)
 
 
 def test_a_url_with_a_host_is_refused() -> None:

@@ -1,13 +1,37 @@
 """SQLAlchemy on Oxlite: ``create_engine("sqlite+oxlite:///app.db")``.
 
-The dialect is found by its name; nothing need be imported. This package offers what goes beyond it:
+The dialect is found by its name, for ``create_engine`` and for ``create_async_engine``; nothing
+need be imported. This package offers what goes beyond it:
 
-- the dialect's class, and the pools that name who has their connections.
+- ``create_engines`` and ``RoutingSession``: readers and a writer, with a pool each;
+  ``create_async_engines`` for an event loop, ``create_reader_engine`` for an engine one has
+  already.
+- The dialect's class, and the pools that name who has their connections.
 
 How to use it, and what each isolation level prevents: ``docs/sqlalchemy.md``.
 """
 
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
-from oxlite.sqlalchemy.pools import AsyncQueuePool, OneThreadPool, QueuePool
+from oxlite.sqlalchemy.pools import AsyncQueuePool, Holder, OneThreadPool, QueuePool
+from oxlite.sqlalchemy.routing import (
+    AsyncEngines,
+    Engines,
+    RoutingSession,
+    create_async_engines,
+    create_engines,
+    create_reader_engine,
+)
 
-__all__ = ["AsyncQueuePool", "OneThreadPool", "QueuePool", "SQLiteDialect_oxlite"]
+__all__ = [
+    "AsyncEngines",
+    "AsyncQueuePool",
+    "Engines",
+    "Holder",
+    "OneThreadPool",
+    "QueuePool",
+    "RoutingSession",
+    "SQLiteDialect_oxlite",
+    "create_async_engines",
+    "create_engines",
+    "create_reader_engine",
+]

@@ -7,7 +7,7 @@ Invariant: a transaction is begun by the isolation level, here or in the driver,
 the default level.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
@@ -28,7 +28,7 @@ from sqlalchemy.sql.selectable import GenerativeSelect
 
 import oxlite
 from oxlite import sqlite3
-from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect
+from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect, refusal_to_lock
 from oxlite.sqlalchemy.isolation import (
     DEFAULT,
     LEVELS,
@@ -67,7 +67,9 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
 
     Attributes:
         transactions: The isolation level of each connection.
-        reader: The engine with this one's readers, if ``create_reader_engine`` has made one.
+        engine_level: The isolation level of the engine, as far as is known before it connects.
+        only_reads: Whether this is the engine of readers: its connections cannot write.
+        reader: The engine with this one's readers, if there is one.
     """
 
     driver = "oxlite"
@@ -84,6 +86,8 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             isolation_level = cast(IsolationLevel, isolation_level.replace("_", " ").upper())
         super().__init__(isolation_level=isolation_level, **kwargs)
         self.transactions = Transactions()
+        self.engine_level: str = isolation_level or DEFAULT
+        self.only_reads = False
         self.reader: Engine | None = None
 
     @classmethod
@@ -120,7 +124,17 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         arguments = opening.arguments
         # A pool hands a connection from thread to thread, one at a time.
         arguments.setdefault("check_same_thread", not self._is_url_file_db(url))
+        self.learn_level(arguments)
         return [opening.database], arguments
+
+    def learn_level(self, arguments: Mapping[str, Any]) -> None:
+        """Remember the isolation level that arguments for ``connect`` say, if the engine has none.
+
+        Raises:
+            sqlalchemy.exc.ArgumentError: There is no such level.
+        """
+        if self._on_connect_isolation_level is None and "isolation_level" in arguments:
+            self.engine_level = level_name(arguments["isolation_level"])
 
     def connect(self, *cargs: Any, **cparams: Any) -> DBAPIConnection:
         """Open a connection with ``oxlite.connect``.
@@ -218,8 +232,10 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             oxlite.sqlite3.Error: What SQLite said; of a write that is refused, also by which
                 setting.
         """
-        if begins(statement) or _locks_rows(context):
+        if begins(statement):
             self.transactions.begin_to_write(_connection_of(cursor))
+        elif _locks_rows(context):
+            self._lock(_connection_of(cursor))
         try:
             cursor.execute(statement, parameters)
         except sqlite3.OperationalError as error:
@@ -250,6 +266,16 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             cursor.executemany(statement, parameters)
         except sqlite3.OperationalError as error:
             self._raise_explained(error, cursor)
+
+    def _lock(self, connection: DriverConnection) -> None:
+        """Begin to write, which is what FOR UPDATE comes to.
+
+        Raises:
+            oxlite.sqlite3.OperationalError: The connection only reads.
+        """
+        if self.only_reads or self.transactions.is_read_only(connection):
+            raise refusal_to_lock(self.transactions.is_read_only(connection))
+        self.transactions.begin_to_write(connection)
 
     def _raise_explained(self, error: sqlite3.OperationalError, cursor: DBAPICursor) -> NoReturn:
         """Raise an error; if it says that nothing can be written, with the reason."""

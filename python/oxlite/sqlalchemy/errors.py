@@ -9,7 +9,7 @@ from typing import Final
 
 from oxlite import CommitOutcomeUnknown, SyncFailedError, sqlite3
 
-__all__ = ["INHERITED", "explain_read_only", "is_disconnect"]
+__all__ = ["INHERITED", "explain_read_only", "is_disconnect", "refusal_to_lock"]
 
 INHERITED: Final = "opened before a fork"
 """What the driver says of a connection that belongs to the parent of this process."""
@@ -38,14 +38,28 @@ def explain_read_only(error: sqlite3.Error, is_read_only: bool, is_query_only: b
         is_read_only: The execution option ``sqlite_read_only`` is set.
         is_query_only: ``PRAGMA query_only`` is set, as it is on the readers of ``create_engines``.
     """
+    if is_read_only or is_query_only:
+        error.args = (f"{error}: {_why(is_read_only)}",)
+
+
+def refusal_to_lock(is_read_only: bool) -> sqlite3.OperationalError:
+    """The error for FOR UPDATE on a connection that cannot write.
+
+    Args:
+        is_read_only: The execution option ``sqlite_read_only`` is set; else it is a reader of
+            ``create_engines``.
+    """
+    error = sqlite3.OperationalError(f"FOR UPDATE takes the write lock: {_why(is_read_only)}")
+    error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+    error.sqlite_errorname = "SQLITE_READONLY"
+    return error
+
+
+def _why(is_read_only: bool) -> str:
     if is_read_only:
-        why = "this connection is read-only: its execution option sqlite_read_only is True"
-    elif is_query_only:
-        why = (
-            "this connection only reads (PRAGMA query_only): write through the engine that"
-            " has the writer; RoutingSession does for flush(), insert(), update(), delete(),"
-            " with_for_update() and connection()"
-        )
-    else:
-        return
-    error.args = (f"{error}: {why}",)
+        return "this connection is read-only: its execution option sqlite_read_only is True"
+    return (
+        "this connection only reads (PRAGMA query_only): write through the engine that has the"
+        " writer; RoutingSession does for flush(), insert(), update(), delete(),"
+        " with_for_update() outside subqueries, and after connection()"
+    )

@@ -38,7 +38,16 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 if TYPE_CHECKING:
     from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 
-__all__ = ["DEFAULT", "LEVELS", "DriverConnection", "Level", "ReadOnly", "Transactions", "begins"]
+__all__ = [
+    "DEFAULT",
+    "LEVELS",
+    "DriverConnection",
+    "Level",
+    "ReadOnly",
+    "Transactions",
+    "begins",
+    "reads_only",
+]
 
 _BeginMode = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
 
@@ -206,11 +215,12 @@ _LEFT_TO_THE_DRIVER: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
 _BLANK: Final = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*"
 _FIRST_WORD: Final = re.compile(rf"{_BLANK}([a-z]+)", re.IGNORECASE | re.DOTALL)
 _WRITING: Final = {"INSERT", "UPDATE", "DELETE", "REPLACE"}
+_READING: Final = {"SELECT", "VALUES", "EXPLAIN"}
 _BEGINNING: Final = _WRITING | {"CREATE", "DROP", "ALTER", "REINDEX", "ANALYZE", "SAVEPOINT"}
 
 # What WITH is made of, as far as its main statement is to be found: comments and quoted names are
 # stepped over, parentheses counted, words looked at.
-_TOKEN: Final = re.compile(
+_PIECE: Final = re.compile(
     r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]"""
     r"""|[()]|[^\W\d]\w*""",
     re.DOTALL,
@@ -229,18 +239,29 @@ def begins(statement: str) -> bool:
     if found is None:
         return False
     word = found[1].upper()
-    return word in _BEGINNING or (word == "WITH" and _writes_after_with(statement, found.end()))
+    return word in _BEGINNING or (word == "WITH" and _main_word(statement, found.end()) in _WRITING)
 
 
-def _writes_after_with(statement: str, start: int) -> bool:
-    """Whether what follows the common table expressions is a write."""
+def reads_only(statement: str) -> bool:
+    """Whether a statement in SQL is a query, as far as can be told without preparing it."""
+    found = _FIRST_WORD.match(statement)
+    if found is None:
+        return False
+    word = found[1].upper()
+    if word == "WITH":
+        word = _main_word(statement, found.end())
+    return word in _READING
+
+
+def _main_word(statement: str, start: int) -> str:
+    """What follows the common table expressions: SELECT, INSERT and so on."""
     depth = 0
-    for found in _TOKEN.finditer(statement, start):
+    for found in _PIECE.finditer(statement, start):
         piece = found[0]
         if piece == "(":
             depth += 1
         elif piece == ")":
             depth -= 1
-        elif depth == 0 and (word := piece.upper()) in _WRITING | {"SELECT", "VALUES"}:
-            return word in _WRITING
-    return False
+        elif depth == 0 and (word := piece.upper()) in _WRITING | _READING:
+            return word
+    return ""
