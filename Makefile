@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython bench fuzz faults crash loom asan lint fmt clean soak
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream bench fuzz faults crash loom asan lint fmt clean soak
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -51,6 +51,9 @@ test-interpreters: build
 
 test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Python here
 	@scripts/test_interpreters.sh cpython
+
+test-upstream: build ## Run SQLAlchemy's whole tree of tests on both drivers and compare: WORKERS=2 TESTS= EVIDENCE=
+	@$(BIN)/python tests/upstream/sqlalchemy/tree.py $(if $(WORKERS),--workers $(WORKERS)) $(if $(EVIDENCE),--evidence $(EVIDENCE)) $(TESTS)
 
 fuzz: build ## Compare the driver with the standard library's on random scripts: MINUTES=1 SEED= WORKERS=1
 	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),1) --workers $(or $(WORKERS),1) $(if $(SEED),--seed $(SEED))

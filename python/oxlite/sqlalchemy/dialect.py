@@ -92,8 +92,10 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
 
     @classmethod
     def import_dbapi(cls) -> DBAPIModule:
-        """The driver, as PEP 249 has it: ``oxlite.sqlite3``."""
-        return cast(DBAPIModule, sqlite3)
+        """The driver, as PEP 249 has it."""
+        from oxlite.sqlalchemy import dbapi
+
+        return cast(DBAPIModule, dbapi)
 
     @classmethod
     def get_async_dialect_cls(cls, url: URL) -> type[Dialect]:
@@ -137,7 +139,7 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             self.engine_level = level_name(arguments["isolation_level"])
 
     def connect(self, *cargs: Any, **cparams: Any) -> DBAPIConnection:
-        """Open a connection with ``oxlite.connect``.
+        """Open a connection.
 
         Raises:
             sqlalchemy.exc.ArgumentError: What ``connect_args`` says is wrong; no file has been
@@ -154,7 +156,7 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         return cast(DBAPIConnection, connection)
 
     def _open(self, *cargs: Any, **cparams: Any) -> DriverConnection:
-        return oxlite.connect(*cargs, **cparams)
+        return _driver(self.loaded_dbapi.connect(*cargs, **cparams))
 
     def on_connect(self) -> Callable[[DBAPIConnection], None]:
         """Prepare each new connection, whoever has opened it."""

@@ -1,0 +1,221 @@
+"""Runs SQLAlchemy's whole tree of tests on the standard library's driver and on Oxlite.
+
+    python tree.py [--workers 2] [--evidence FILE] [--reuse] [TEST ...]
+
+The tree comes from the source distribution of the SQLAlchemy that is installed, and is kept under
+``target/sqlalchemy``. Both runs have a file each, in the same interpreter; Oxlite's with the
+profile ``stock``, which sets nothing, since the tests take SQLite's own settings for granted. The
+run fails
+
+- for a test that fails on Oxlite and does not on the standard library's driver;
+- for one that is skipped or missing on Oxlite and is not on the standard library's driver,
+
+unless it is declared in tree_declared.toml, with its reason; and for a declaration that is not
+needed.
+
+With ``--reuse`` the reports of the latest runs are compared again. Status: 0 passed, 1 failed.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from xml.etree import ElementTree
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+CACHE = ROOT / "target" / "sqlalchemy"
+DECLARED = HERE / "tree_declared.toml"
+
+# A class of tests is named after the driver and SQLite's version as well.
+_OF_THE_DRIVER = re.compile(r"_sqlite\+[a-z_]+?(_async)?_\d+_\d+_\d+")
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One of the two runs.
+
+    Attributes:
+        name: How it is called in what is printed.
+        url: Its database.
+        options: What pytest is told beside that.
+    """
+
+    name: str
+    url: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> Path:
+        """Where its outcomes are written."""
+        return CACHE / f"{self.name}.xml"
+
+
+STOCK = Driver("stock", "sqlite:///tree.db")
+OXLITE = Driver(
+    "oxlite",
+    "sqlite+oxlite:///tree.db?profile=stock",
+    ("-p", "register_dialect", "--requirements", "tree_requirements:Requirements"),
+)
+
+
+def tree(release: str) -> Path:
+    """The folder with the source distribution of that release; fetched if it is not there."""
+    folder = CACHE / f"sqlalchemy-{release}"
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+                *("--no-binary", "sqlalchemy", "--dest", str(CACHE), f"sqlalchemy=={release}"),
+            ],
+            check=True,
+        )
+        with tarfile.open(CACHE / f"sqlalchemy-{release}.tar.gz") as archive:
+            archive.extractall(CACHE, filter="data")
+    return folder
+
+
+def run(driver: Driver, folder: Path, workers: int, tests: Iterable[str]) -> None:
+    """Run the tests on one driver; what became of them is in its report."""
+    for left in folder.glob("*.db*"):
+        left.unlink()
+    paths = [str(ROOT / "python"), str(HERE), str(folder)]
+    print(f"== {driver.name}: {driver.url}", flush=True)
+    with (CACHE / f"{driver.name}.log").open("w") as log:
+        subprocess.run(
+            [
+                *(sys.executable, "-s", "-m", "pytest", *driver.options, f"-n{workers}"),
+                *("--nomemory", "--notimingintensive", "--nomypy", "-p", "no:cacheprovider"),
+                *("-q", "--tb=short", "--maxfail=1000000", f"--junit-xml={driver.report}"),
+                *("--dburi", driver.url, *(tests or ["test"])),
+            ],
+            cwd=folder,
+            # Without it the tree's own conftest would import SQLAlchemy from the tree.
+            env={
+                **os.environ,
+                "PYTHONNOUSERSITE": "1",
+                "PYTHONPATH": os.pathsep.join(paths),
+            },
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def outcomes(report: Path) -> dict[str, str]:
+    """What became of each test by its name on any driver: passed, failed or skipped."""
+    found: dict[str, str] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = _OF_THE_DRIVER.sub("", f"{case.get('classname')}::{case.get('name')}")
+        tags = {child.tag for child in case}
+        outcome = "failed" if tags & {"failure", "error"} else "skipped" if tags else "passed"
+        if outcome == "skipped" and any(
+            child.get("type") == "pytest.xfail" for child in case if child.tag == "skipped"
+        ):
+            outcome = "passed"  # it was expected to fail, and did
+        # A test whose teardown fails is there twice.
+        if found.get(name) != "failed":
+            found[name] = outcome
+    return found
+
+
+def beyond(stock: Mapping[str, str], oxlite: Mapping[str, str]) -> dict[str, str]:
+    """What fails, is skipped or is missing on Oxlite alone."""
+    problems = {}
+    for test in sorted(stock.keys() | oxlite.keys()):
+        ours, theirs = oxlite.get(test, "missing"), stock.get(test, "missing")
+        if ours in {"passed", theirs} or (ours == "skipped" and theirs == "failed"):
+            continue
+        if ours == "missing" and theirs == "skipped":
+            continue
+        problems[test] = f"{ours}, {theirs} on the standard library's driver"
+    return problems
+
+
+def declarations() -> dict[str, str]:
+    """The tests that may differ, with the reason."""
+    entries = tomllib.loads(DECLARED.read_text()).get("declared", [])
+    return {entry["test"]: " ".join(entry["reason"].split()) for entry in entries}
+
+
+def report(
+    release: str,
+    stock: Mapping[str, str],
+    oxlite: Mapping[str, str],
+    problems: Mapping[str, str],
+    declared: Mapping[str, str],
+) -> str:
+    """The comparison in Markdown."""
+    import sqlite3
+
+    import oxlite as package
+
+    lines = [
+        f"# SQLAlchemy {release}: its whole tree of tests",
+        "",
+        f"CPython {sys.version.split()[0]}. The standard library's driver on SQLite"
+        f" {sqlite3.sqlite_version}, Oxlite on {package.sqlite_version}; a database file each.",
+        "",
+        "| driver | URL | passed | skipped | failed |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for driver, found in ((STOCK, stock), (OXLITE, oxlite)):
+        count = Counter(found.values())
+        numbers = " | ".join(f"{count[kind]:,}" for kind in ("passed", "skipped", "failed"))
+        lines.append(f"| {driver.name} | `{driver.url}` | {numbers} |")
+    better = sorted(
+        test for test, outcome in oxlite.items()
+        if outcome == "passed" and stock.get(test, "missing") != "passed"
+    )  # fmt: skip
+    lines += ["", f"## Fails or is skipped on Oxlite alone: {len(problems)}", ""]
+    for test, what in problems.items():
+        lines.append(f"- `{test}`: {what}. {declared.get(test, '**Not declared.**')}")
+    lines += ["", f"## Passes on Oxlite alone: {len(better)}", ""]
+    lines += [f"- `{test}` ({stock.get(test, 'missing')})" for test in better]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    """Run both, compare, and say what differs."""
+    parser = argparse.ArgumentParser(description="SQLAlchemy's tests, on both drivers")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--evidence", type=Path, help="write the comparison to this file")
+    parser.add_argument("--reuse", action="store_true", help="compare the latest runs again")
+    parser.add_argument("tests", nargs="*", help="files or folders of the tree; all of it")
+    options = parser.parse_args()
+    release = version("sqlalchemy")
+    if not options.reuse:
+        folder = tree(release)
+        for driver in (STOCK, OXLITE):
+            driver.report.unlink(missing_ok=True)
+            run(driver, folder, options.workers, options.tests)
+    for driver in (STOCK, OXLITE):
+        if not driver.report.exists():
+            log = CACHE / f"{driver.name}.log"
+            print(f"{driver.name} has ended without a report:\n{log.read_text()[-5000:]}")
+            return 1
+    stock, oxlite = outcomes(STOCK.report), outcomes(OXLITE.report)
+    problems, declared = beyond(stock, oxlite), declarations()
+    text = report(release, stock, oxlite, problems, declared)
+    print(text)
+    if options.evidence:
+        options.evidence.write_text(text)
+    undeclared = problems.keys() - declared.keys()
+    needless = set() if options.tests else declared.keys() - problems.keys()
+    for test in sorted(undeclared):
+        print(f"FAILED: {test}: {problems[test]}")
+    for test in sorted(needless):
+        print(f"FAILED: declared, but does not differ: {test}")
+    return 1 if undeclared or needless else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
