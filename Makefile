@@ -78,15 +78,15 @@ lint: build ## Check formatting, lints and types
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path $(INTERPOSER)
 	cargo clippy --quiet --manifest-path $(INTERPOSER) --target-dir target/faults -- -D warnings
-	$(BIN)/ruff format --check python tests scripts
-	$(BIN)/ruff check python tests scripts
+	$(BIN)/ruff format --check python tests scripts examples
+	$(BIN)/ruff check python tests scripts examples
 	$(BIN)/mypy
 
 fmt: setup ## Format everything
 	cargo fmt
 	cargo fmt --manifest-path $(INTERPOSER)
-	$(BIN)/ruff format python tests scripts
-	$(BIN)/ruff check --fix-only --quiet python tests scripts
+	$(BIN)/ruff format python tests scripts examples
+	$(BIN)/ruff check --fix-only --quiet python tests scripts examples
 
 clean: ## Remove what was built
 	rm -rf target dist $(VENV) .venvs python/oxlite/_native.*.so python/oxlite/bench/builds/*/

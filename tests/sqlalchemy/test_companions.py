@@ -1,0 +1,120 @@
+"""The dialect as Flask-SQLAlchemy, SQLModel and Alembic use it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+import oxlite
+from oxlite.sqlalchemy import RoutingSession, create_reader_engine
+
+
+def test_flask_sqlalchemy_with_readers_and_two_databases(tmp_path: Path) -> None:
+    flask = pytest.importorskip("flask")
+    extension = pytest.importorskip("flask_sqlalchemy")
+    session_module = pytest.importorskip("flask_sqlalchemy.session")
+
+    class Session(RoutingSession, session_module.Session):  # type: ignore[name-defined,misc]
+        """Both."""
+
+    app = flask.Flask(__name__)
+    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite+oxlite:///{tmp_path}/app.db"
+    app.config["SQLALCHEMY_BINDS"] = {"log": f"sqlite+oxlite:///{tmp_path}/log.db"}
+    db = extension.SQLAlchemy(app, session_options={"class_": Session})
+
+    class User(db.Model):  # type: ignore[name-defined,misc]
+        id: Mapped[int] = mapped_column(primary_key=True)
+        name: Mapped[str]
+
+    class Line(db.Model):  # type: ignore[name-defined,misc]
+        __bind_key__ = "log"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        text: Mapped[str]
+
+    with app.app_context():
+        db.create_all()
+        reader = create_reader_engine(db.engine)
+        db.session.add_all([User(name="ann"), Line(text="begun")])
+        db.session.commit()
+        assert db.session.scalars(sa.select(User.name)).all() == ["ann"]
+        assert reader.pool.checkedout() == 1  # type: ignore[attr-defined]
+        assert db.engine.pool.checkedout() == 0
+        assert db.session.scalars(sa.select(Line.text)).all() == ["begun"]
+        assert db.paginate(sa.select(User)).total == 1
+        db.session.remove()
+        for engine in db.engines.values():
+            engine.dispose()
+
+
+def test_sqlmodel(tmp_path: Path) -> None:
+    sqlmodel = pytest.importorskip("sqlmodel")
+
+    class Hero(sqlmodel.SQLModel, table=True):  # type: ignore[name-defined,misc,call-arg]
+        id: int | None = sqlmodel.Field(default=None, primary_key=True)
+        name: str
+
+    engine = sqlmodel.create_engine(f"sqlite+oxlite:///{tmp_path}/app.db")
+    sqlmodel.SQLModel.metadata.create_all(engine)
+    with sqlmodel.Session(engine) as session:
+        session.add(Hero(name="ann"))
+        session.commit()
+        assert session.exec(sqlmodel.select(Hero.name)).all() == ["ann"]
+    engine.dispose()
+
+
+SCRIPT = '''
+"""first"""
+import sqlalchemy as sa
+from alembic import op
+revision, down_revision = "1", None
+def upgrade():
+    op.create_table("t", sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.Text))
+    op.execute("INSERT INTO t (x) VALUES ('kept')")
+    with op.batch_alter_table("t") as batch:
+        batch.add_column(sa.Column("y", sa.Integer))
+    if FAIL:
+        raise RuntimeError("in the middle")
+def downgrade():
+    op.drop_table("t")
+'''
+
+ENVIRONMENT = """
+from alembic import context
+from sqlalchemy import create_engine
+from sqlalchemy.dialects import registry
+registry.register("sqlite.oxlite", "oxlite.sqlalchemy.dialect", "SQLiteDialect_oxlite")
+engine = create_engine(context.config.get_main_option("sqlalchemy.url"))
+with engine.connect() as connection:
+    context.configure(connection=connection)
+    with context.begin_transaction():
+        context.run_migrations()
+engine.dispose()
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_migration_happens_as_a_whole_or_not_at_all(tmp_path: Path, fails: bool) -> None:
+    command = pytest.importorskip("alembic.command")
+    config_module = pytest.importorskip("alembic.config")
+    versions = tmp_path / "migrations" / "versions"
+    versions.mkdir(parents=True)
+    (tmp_path / "migrations" / "env.py").write_text(ENVIRONMENT)
+    (versions / "first.py").write_text(SCRIPT.replace("FAIL", str(fails)))
+    config: Any = config_module.Config()
+    config.set_main_option("script_location", str(tmp_path / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.set_main_option("sqlalchemy.url", f"sqlite+oxlite:///{tmp_path}/app.db")
+    if fails:
+        with pytest.raises(RuntimeError, match="in the middle"):
+            command.upgrade(config, "head")
+    else:
+        command.upgrade(config, "head")
+    connection = oxlite.connect(tmp_path / "app.db")
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    if fails:
+        assert ("t",) not in tables, "DDL is part of the transaction that was rolled back"
+    else:
+        assert connection.execute("SELECT * FROM t").fetchall() == [(1, "kept", None)]
+    connection.close()
