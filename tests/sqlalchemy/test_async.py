@@ -1,6 +1,7 @@
 """``create_async_engine``: the same dialect for an event loop."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 
 import oxlite
 import oxlite.aio
+from oxlite import sqlite3
 
 Test = Callable[[], Coroutine[Any, Any, None]]
 Open = Callable[..., Any]
@@ -239,6 +241,43 @@ def test_loops_one_after_the_other(file: Path, note: sa.Table) -> None:
 
     assert [asyncio.run(count()) for _ in range(3)] == [2, 2, 2]
     asyncio.run(engine.dispose())
+
+
+def test_a_connection_that_is_forgotten_is_closed(
+    open_engine: Open, file: Path, note: sa.Table
+) -> None:
+    async def test() -> None:
+        async with open_engine() as engine:
+            connection = await engine.connect()
+            await connection.execute(note.insert().values(text="forgotten"))
+            raw = (await connection.get_raw_connection()).dbapi_connection
+            raw.terminate()
+            await asyncio.sleep(0)
+            with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                await raw.driver_connection.execute("SELECT 1")
+            await connection.invalidate()
+            await connection.close()
+
+    asyncio.run(test())
+    connection = oxlite.connect(file)
+    assert connection.execute("SELECT count(*) FROM note").fetchone() == (2,)
+
+
+def test_a_connection_that_outlives_its_loop_is_dropped(file: Path, note: sa.Table) -> None:
+    async def test() -> Any:
+        engine = create_async_engine(f"sqlite+oxlite:///{file}")
+        connection = await engine.connect()
+        await connection.execute(note.insert().values(text="forgotten"))
+        raw = (await connection.get_raw_connection()).dbapi_connection
+        connection.sync_connection.detach()
+        return connection, raw, engine
+
+    connection, raw, engine = asyncio.run(test())
+    raw.terminate()
+    del connection, raw, engine
+    gc.collect()
+    other = oxlite.connect(file, timeout=1)
+    other.execute("DELETE FROM note")
 
 
 def test_listeners_use_the_connection_as_a_blocking_one(open_engine: Open, tmp_path: Path) -> None:

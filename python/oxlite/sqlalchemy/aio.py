@@ -14,6 +14,7 @@ Invariants:
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import exc, pool
@@ -106,13 +107,13 @@ class AsyncConnection(AdaptedConnection):
         event loop nothing can be waited for: there the connection closes when it is dropped.
         """
         try:
-            closing = asyncio.ensure_future(self._connection.close())
-        except RuntimeError:  # no event loop runs in this thread
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
             return
-        try:
+        closing = loop.create_task(self._connection.close())
+        # Where no greenlet waits, it closes in the background.
+        with suppress(exc.MissingGreenlet):
             await_only(asyncio.shield(closing))
-        except exc.MissingGreenlet:
-            return
 
 
 class AsyncCursor:

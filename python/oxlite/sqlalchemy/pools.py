@@ -52,7 +52,9 @@ class _NamesHolders(_Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._holders: dict[ConnectionPoolEntry, Holder] = {}
+        # Who has which connection, since when; names are looked up when they are asked for.
+        self._lent: dict[ConnectionPoolEntry, tuple[threading.Thread | asyncio.Task[Any], float]]
+        self._lent = {}
         self._waiting = 0
         self._waits = 0
         self._longest_wait = 0.0
@@ -60,7 +62,15 @@ class _NamesHolders(_Base):
 
     def holders(self) -> list[Holder]:
         """Who has connections now, the longest first."""
-        return sorted(self._holders.copy().values(), key=lambda holder: holder.since)
+        holders = [
+            Holder(
+                who.name if isinstance(who, threading.Thread) else who.get_name(),
+                "thread" if isinstance(who, threading.Thread) else "task",
+                since,
+            )
+            for who, since in self._lent.copy().values()
+        ]
+        return sorted(holders, key=lambda holder: holder.since)
 
     def status(self) -> str:
         """The sizes of the pool, who waits and has waited, and who has its connections."""
@@ -73,18 +83,19 @@ class _NamesHolders(_Base):
     def _do_get(self) -> ConnectionPoolEntry:
         begun = time.monotonic()
         must_wait = self._is_exhausted()
-        self._waiting += must_wait
+        if must_wait:
+            self._waiting += 1
         try:
             entry = super()._do_get()
         except exc.TimeoutError as error:
             holders = ", ".join(map(str, self.holders())) or "nobody any more"
             raise exc.TimeoutError(f"{error.args[0]}; held by {holders}", code="3o7r") from None
         finally:
-            self._waiting -= must_wait
             if must_wait:
+                self._waiting -= 1
                 self._waits += 1
                 self._longest_wait = max(self._longest_wait, time.monotonic() - begun)
-        self._holders[entry] = self._this_holder()
+        self._lent[entry] = (self._caller(), time.monotonic() if must_wait else begun)
         return entry
 
     def _is_exhausted(self) -> bool:
@@ -94,11 +105,11 @@ class _NamesHolders(_Base):
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         # One that is lent out across a fork is not taken back: it is the parent's.
-        if self._holders.pop(record, None) is not None:
+        if self._lent.pop(record, None) is not None:
             super()._do_return_conn(record)
 
-    def _this_holder(self) -> Holder:
-        return Holder(threading.current_thread().name, "thread", time.monotonic())
+    def _caller(self) -> "threading.Thread | asyncio.Task[Any]":
+        return threading.current_thread()
 
     def _begin_anew(self) -> None:
         """Forget everything that was inherited, without touching it."""
@@ -119,14 +130,11 @@ class AsyncQueuePool(_NamesHolders, stock.AsyncAdaptedQueuePool):
         https://docs.sqlalchemy.org/en/20/core/pooling.html#sqlalchemy.pool.AsyncAdaptedQueuePool
     """
 
-    def _this_holder(self) -> Holder:
+    def _caller(self) -> "threading.Thread | asyncio.Task[Any]":
         try:
-            task = asyncio.current_task()
+            return asyncio.current_task() or threading.current_thread()
         except RuntimeError:  # no loop runs in this thread
-            task = None
-        if task is None:
-            return super()._this_holder()
-        return Holder(task.get_name(), "task", time.monotonic())
+            return threading.current_thread()
 
 
 class OneThreadPool(stock.SingletonThreadPool):
