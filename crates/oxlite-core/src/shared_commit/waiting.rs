@@ -28,8 +28,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a leader may take before others sync beside it.
 const STAND_IN_AFTER: Duration = Duration::from_millis(100);
 
-/// How long an older handle is waited for, after a sync with an unknown end.
+/// How long an older handle is waited for, after a sync with an unknown end: from when that was seen, since
+/// a disk may have been busy for longer before.
 const VOUCHER_WITHIN: Duration = Duration::from_secs(2);
+
+/// The same while the leader has its lock: it is stopped, or the disk takes that long.
+const VOUCHER_BESIDE_WITHIN: Duration = Duration::from_secs(60);
 
 /// What members have in common, and this one's handle of the log.
 pub(super) trait Group {
@@ -75,8 +79,8 @@ enum Turn {
     Synced,
     /// Somebody else had done it just before.
     FoundDone,
-    /// Its handle may not vouch.
-    TooYoung,
+    /// Its handle may not vouch for what was written before the sync of this number.
+    TooYoung(u64),
 }
 
 /// Waits until `ticket` is settled, and does what it takes; whether that was a sync of one's own.
@@ -84,6 +88,8 @@ pub(super) fn settle<G: Group>(group: &G, ticket: u64) -> Result<bool, Reason> {
     let began = Instant::now();
     let mut stood_in = began;
     let mut has_synced = false;
+    // The sync for which it is too young, whether its leader is there, and since when.
+    let mut too_young: Option<((u64, bool), Instant)> = None;
     loop {
         // Before looking at anything that it tells of.
         let rings = group.rings();
@@ -93,6 +99,7 @@ pub(super) fn settle<G: Group>(group: &G, ticket: u64) -> Result<bool, Reason> {
         if group.synced() >= ticket {
             return Ok(has_synced);
         }
+        let mut is_beside = false;
         let turn = if let Some(lead) = group.try_lead() {
             let turn = take_turn(group, ticket, false);
             drop(lead);
@@ -101,6 +108,7 @@ pub(super) fn settle<G: Group>(group: &G, ticket: u64) -> Result<bool, Reason> {
             && let Some(beside) = group.try_stand_in()
         {
             stood_in = Instant::now();
+            is_beside = true;
             let turn = take_turn(group, ticket, true);
             drop(beside);
             Some(turn)
@@ -118,12 +126,25 @@ pub(super) fn settle<G: Group>(group: &G, ticket: u64) -> Result<bool, Reason> {
                 group.ring();
                 return Err(reason);
             }
-            Some(Ok(Turn::TooYoung)) if began.elapsed() >= VOUCHER_WITHIN => {
-                group.poison(Reason::UnknownEnd);
-                group.ring();
-                return Err(Reason::UnknownEnd);
+            Some(Ok(Turn::TooYoung(number))) => {
+                let seen = (number, is_beside);
+                let since = match too_young {
+                    Some((before, since)) if before == seen => since,
+                    _ => Instant::now(),
+                };
+                too_young = Some((seen, since));
+                let within = match is_beside {
+                    true => VOUCHER_BESIDE_WITHIN,
+                    false => VOUCHER_WITHIN,
+                };
+                if since.elapsed() >= within {
+                    group.poison(Reason::UnknownEnd);
+                    group.ring();
+                    return Err(Reason::UnknownEnd);
+                }
+                group.wait(rings, LOOK_EVERY);
             }
-            Some(Ok(Turn::TooYoung)) | None => group.wait(rings, LOOK_EVERY),
+            None => group.wait(rings, LOOK_EVERY),
         }
     }
 }
@@ -137,7 +158,7 @@ fn take_turn<G: Group>(group: &G, ticket: u64, is_beside: bool) -> Result<Turn, 
     // The latest sync that a leader began has not ended, and none is at it, or it is stopped.
     let has_unknown_end = group.ended() != begun;
     if has_unknown_end && group.opened_at() >= begun {
-        return Ok(Turn::TooYoung);
+        return Ok(Turn::TooYoung(begun));
     }
     let number = begun + 1;
     if !is_beside {
@@ -158,4 +179,78 @@ fn take_turn<G: Group>(group: &G, ticket: u64, is_beside: bool) -> Result<Turn, 
         group.end(number);
     }
     Ok(Turn::Synced)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A group whose leader is at a sync for long and dies in it; an older handle vouches a little later.
+    struct Slow {
+        since: Instant,
+        looks_without_leader: Cell<u32>,
+        poison: Cell<Option<Reason>>,
+    }
+
+    impl Group for Slow {
+        type Lead<'g> = ();
+
+        fn poisoned(&self) -> Option<Reason> {
+            self.poison.get()
+        }
+        fn poison(&self, reason: Reason) {
+            self.poison.set(Some(reason));
+        }
+        fn committed(&self) -> u64 {
+            1
+        }
+        fn synced(&self) -> u64 {
+            u64::from(self.looks_without_leader.get() > 3)
+        }
+        fn publish(&self, _upto: u64) {}
+        fn begun(&self) -> u64 {
+            1
+        }
+        fn ended(&self) -> u64 {
+            0
+        }
+        fn begin(&self, _number: u64) {}
+        fn end(&self, _number: u64) {}
+        fn note_lost_leader(&self) {}
+        fn opened_at(&self) -> u64 {
+            1
+        }
+        fn try_lead(&self) -> Option<()> {
+            let is_dead = self.since.elapsed() > VOUCHER_WITHIN;
+            let looks = self.looks_without_leader.get();
+            self.looks_without_leader.set(looks + u32::from(is_dead));
+            is_dead.then_some(())
+        }
+        fn try_stand_in(&self) -> Option<()> {
+            Some(())
+        }
+        fn sync(&self, _is_beside: bool) -> Result<(), Reason> {
+            unreachable!("it is too young for that")
+        }
+        fn rings(&self) -> u32 {
+            0
+        }
+        fn ring(&self) {}
+        fn wait(&self, _rings: u32, at_most: Duration) {
+            std::thread::sleep(at_most);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_was_slow_for_long_leaves_time_for_an_older_handle() {
+        let group = Slow {
+            since: Instant::now(),
+            looks_without_leader: Cell::new(0),
+            poison: Cell::new(None),
+        };
+        assert!(matches!(settle(&group, 1), Ok(false)));
+        assert!(group.poison.get().is_none());
+    }
 }
