@@ -473,3 +473,28 @@ def test_ctrl_c_that_comes_with_a_reader_does_not_lose_it(tmp_path: Path) -> Non
             holder.join(60)
             assert db.stats().readers_lent == 0
         assert db.query_one("SELECT 1") == (1,)
+
+
+def test_a_query_left_in_the_middle_keeps_no_snapshot(tmp_path: Path) -> None:
+    with Database(tmp_path / "app.db", readers=1) as db:
+        db.execute("CREATE TABLE t (x)")
+        db.executemany("INSERT INTO t VALUES (?)", [(i,) for i in range(100)])
+        with db.read() as connection:
+            reading = connection.execute("SELECT x FROM t")
+            assert reading.fetchone() == (0,)
+        with db.write() as connection:
+            on_writer = connection.execute("SELECT x FROM t")
+            assert on_writer.fetchone() == (0,)
+        with sqlite3.connect(tmp_path / "app.db") as other:
+            other.execute("DELETE FROM t")
+        other.close()
+        assert db.query("SELECT * FROM t") == []
+        db.execute("INSERT INTO t VALUES (1)")
+        with (  # noqa: PT012 - the end of the block raises it
+            pytest.raises(sqlite3.ProgrammingError, match="ended inside"),
+            db.write() as connection,
+        ):
+            connection.commit()
+            returned = connection.execute("INSERT INTO t VALUES (2), (3) RETURNING x")
+        assert db.execute("DELETE FROM t WHERE x = 1").rowcount == 1
+        del reading, on_writer, returned

@@ -28,6 +28,7 @@ from oxlite._native import (
     Pool,
     Writer,
     WriterInUse,
+    end_reads,
 )
 from oxlite.opener import Opener
 from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
@@ -88,15 +89,18 @@ class _Readers:
         """Give it back, with its transaction rolled back if one is open."""
         if connection not in self._lent:
             return  # forked inside the block: it is the parent's
-        try:
+        back: Connection | None = None
+        # If it is closed, or beyond repair: the next one is new.
+        with suppress(sqlite3.Error):
+            # A query that was left in the middle would keep its snapshot, for whoever comes next.
+            is_idle = end_reads(connection)
             if connection.in_transaction:
                 connection.rollback()
-            back: Connection | None = connection
-        except sqlite3.Error:
-            # Closed, or beyond repair: the next one is new.
+            if is_idle:
+                back = connection
+        if back is None:
             with suppress(sqlite3.Error):
                 connection.close()
-            back = None
         self._put_back(connection, back)
 
     def _put_back(self, lent: Connection | None, back: Connection | None) -> None:
@@ -265,9 +269,10 @@ class Database:
             return  # forked inside the block: the writer is the parent's
         is_usable = False
         try:
+            is_idle = end_reads(connection)
             if connection.in_transaction:
                 connection.rollback()
-            is_usable = True
+            is_usable = is_idle
         except sqlite3.Error:
             pass  # closed, or beyond repair: the next one is new
         finally:

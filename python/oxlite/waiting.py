@@ -14,19 +14,20 @@ def described(holders: Iterable[tuple[str, float]]) -> str:
 
 
 def all_readers_in_use(
-    count: int, timeout: float, holders: Iterable[tuple[str, float]]
+    count: int, timeout: float, holders: Iterable[tuple[str, float]], queries: int = 0
 ) -> PoolTimeout:
-    """No reader came back within ``timeout`` seconds."""
+    """No reader came back within ``timeout`` seconds, from these and from queries that run."""
+    users = [described(holders), f"by {queries} running queries" if queries else ""]
     return PoolTimeout(
-        f"all {count} readers have been in use for {timeout:g} s: {described(holders)}"
+        f"all {count} readers have been in use for {timeout:g} s: {', '.join(filter(None, users))}"
     )
 
 
 def writer_in_use(timeout: float, holders: Iterable[tuple[str, float]]) -> LockedError:
     """The writer did not come back within ``timeout`` seconds."""
+    users = described(holders) or "by writes that came before"
     error = LockedError(
-        "database is locked: this process's writer has been in use for"
-        f" {timeout:g} s: {described(holders)}"
+        f"database is locked: this process's writer has been in use for {timeout:g} s: {users}"
     )
     error.holder = None
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY

@@ -197,12 +197,16 @@ impl Connection {
         is_open
     }
 
-    /// Makes the statement that runs now fail so, if it only reads. The caller sees to it that no other one
-    /// begins meanwhile.
-    pub fn interrupt_reading(&self) {
+    /// Has the layer above asked at once whether what waits for a lock here may go on.
+    pub fn wake(&self) {
         if !self.raw.is_inherited() {
-            self.raw.interrupt_handle().interrupt_reading();
+            self.deadline.wake();
         }
+    }
+
+    /// Whether the step that runs may be broken off with nothing lost; for the thread that runs it.
+    pub fn is_breakable(&self) -> bool {
+        self.raw.is_breakable()
     }
 
     /// When the statement that runs must end.

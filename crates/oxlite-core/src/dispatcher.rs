@@ -14,12 +14,15 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use oxlite_sqlite::{Condvar, Mutex, MutexGuard};
+use oxlite_sqlite::fork_generation;
 
+use crate::sync::{Condvar, Instant, Mutex, MutexGuard, sleep};
 use crate::workers::hand_in;
+
+#[cfg(all(test, loom))]
+mod model;
 
 /// How often it is looked whether tasks wait while members are idle.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
@@ -33,16 +36,26 @@ const LAST_LOOKS: u32 = 50;
 /// Does some tasks with a member: gives the member back, and the tasks that are still to be done, if any.
 type Perform<M, T> = dyn Fn(M, Vec<T>) -> (M, Vec<T>) + Send + Sync;
 
-/// Gets a member to keep, or nothing if there will be none; gives it back at once if it is not wanted any
-/// more.
-type Lend<M> = Box<dyn FnOnce(Option<M>) -> Option<M> + Send>;
+/// Who asks for a member.
+pub trait Borrower<M>: Send + 'static {
+    /// Gets it, to keep; gives it back at once if it is not wanted any more.
+    fn lend(self, member: M) -> Option<M>;
+}
+
+/// Nobody does.
+impl<M> Borrower<M> for std::convert::Infallible {
+    fn lend(self, _: M) -> Option<M> {
+        match self {}
+    }
+}
 
 /// What is asked for.
-pub enum Wanted<M, T> {
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wanted<T, B> {
     /// That this be done.
     Task(T),
     /// A member, to be given back.
-    Member(Lend<M>),
+    Member(B),
 }
 
 /// What a dispatcher is doing.
@@ -63,18 +76,20 @@ pub struct DispatcherStatistics {
 }
 
 /// Hands work to its members.
-pub struct Dispatcher<M, T> {
-    state: Mutex<State<M, T>>,
+pub struct Dispatcher<M, T, B> {
+    state: Mutex<State<M, T, B>>,
     /// Told when a member of a closed dispatcher has come back.
     returned: Condvar,
     batch_limit: usize,
     perform: Box<Perform<M, T>>,
     /// In place of one that was lost in a panic.
     make: fn() -> M,
+    /// That of the process that made it.
+    generation: u32,
 }
 
-struct State<M, T> {
-    waiting: VecDeque<(Instant, Wanted<M, T>)>,
+struct State<M, T, B> {
+    waiting: VecDeque<(Instant, Wanted<T, B>)>,
     idle: Vec<M>,
     working: usize,
     lent: usize,
@@ -85,7 +100,7 @@ struct State<M, T> {
     tasks: u64,
 }
 
-impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
+impl<M: Send + 'static, T: Send + 'static, B: Borrower<M>> Dispatcher<M, T, B> {
     /// With so many members, each of which gets at most `batch_limit` tasks at once.
     pub fn new(
         count: usize,
@@ -108,11 +123,21 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
             batch_limit: batch_limit.max(1),
             perform: Box::new(perform),
             make,
+            generation: fork_generation(),
         }
     }
 
+    /// Whether this is a forked child, which has no thread that would do anything, but perhaps a lock that
+    /// such a thread had.
+    fn is_inherited(&self) -> bool {
+        self.generation != fork_generation()
+    }
+
     /// Has it done when its turn has come; never waits. Handed back if all is closed.
-    pub fn submit(self: &Arc<Self>, wanted: Wanted<M, T>) -> Result<(), Wanted<M, T>> {
+    pub fn submit(self: &Arc<Self>, wanted: Wanted<T, B>) -> Result<(), Wanted<T, B>> {
+        if self.is_inherited() {
+            return Err(wanted);
+        }
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(wanted);
@@ -139,6 +164,9 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
 
     /// Gives a member back that was lent. It is handed on to the caller once all is closed.
     pub fn give(self: &Arc<Self>, member: M) -> Option<M> {
+        if self.is_inherited() {
+            return Some(member);
+        }
         let mut state = self.state.lock();
         state.lent -= 1;
         if state.is_closed {
@@ -156,22 +184,25 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
         None
     }
 
-    /// Takes out the tasks that are too old, wherever they stand.
-    pub fn take_out(&self, mut is_too_old: impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut state = self.state.lock();
-        let mut taken_out = Vec::new();
-        let waiting = std::mem::take(&mut state.waiting);
-        for (since, wanted) in waiting {
-            match wanted {
-                Wanted::Task(task) if is_too_old(&task) => taken_out.push(task),
-                wanted => state.waiting.push_back((since, wanted)),
-            }
+    /// Takes out what is to wait no longer, wherever it stands.
+    pub fn take_out(&self, mut is_to_go: impl FnMut(&Wanted<T, B>) -> bool) -> Vec<Wanted<T, B>> {
+        if self.is_inherited() {
+            return Vec::new();
         }
-        taken_out
+        let mut state = self.state.lock();
+        let waiting = std::mem::take(&mut state.waiting);
+        let (taken_out, rest): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .partition(|(_, wanted)| is_to_go(wanted));
+        state.waiting = rest.into();
+        taken_out.into_iter().map(|(_, wanted)| wanted).collect()
     }
 
     /// Takes up nothing any more. What waits is handed back.
-    pub fn close(&self) -> Vec<Wanted<M, T>> {
+    pub fn close(&self) -> Vec<Wanted<T, B>> {
+        if self.is_inherited() {
+            return Vec::new();
+        }
         let mut state = self.state.lock();
         state.is_closed = true;
         state.waiting.drain(..).map(|(_, wanted)| wanted).collect()
@@ -180,11 +211,14 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
     /// The members that are idle once all is closed and all have come back, or `timeout` has passed; and
     /// whether all have.
     pub fn wait_for_all(&self, timeout: Duration) -> (Vec<M>, bool) {
-        let began = Instant::now();
+        if self.is_inherited() {
+            return (Vec::new(), true);
+        }
+        let ends = Instant::now() + timeout;
         let mut state = self.state.lock();
         loop {
             let are_back = state.working + state.lent == 0;
-            let remaining = timeout.saturating_sub(began.elapsed());
+            let remaining = ends.saturating_duration_since(Instant::now());
             if are_back || remaining.is_zero() {
                 return (std::mem::take(&mut state.idle), are_back);
             }
@@ -194,6 +228,9 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
 
     /// What it is doing.
     pub fn statistics(&self) -> DispatcherStatistics {
+        if self.is_inherited() {
+            return DispatcherStatistics::default();
+        }
         let state = self.state.lock();
         DispatcherStatistics {
             idle: state.idle.len(),
@@ -205,9 +242,24 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
         }
     }
 
+    /// How many of those that wait are such.
+    pub fn waiting(&self, is_such: impl Fn(&Wanted<T, B>) -> bool) -> usize {
+        if self.is_inherited() {
+            return 0;
+        }
+        let state = self.state.lock();
+        state
+            .waiting
+            .iter()
+            .filter(|(_, wanted)| is_such(wanted))
+            .count()
+    }
+
     /// Looks at the members that are idle.
     pub fn look(&self, mut at: impl FnMut(&M)) {
-        if let Some(state) = self.state.try_lock() {
+        if !self.is_inherited()
+            && let Some(state) = self.state.try_lock()
+        {
             state.idle.iter().for_each(&mut at);
         }
     }
@@ -216,7 +268,7 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
     fn watch(self: &Arc<Self>) {
         let (mut seen, mut quiet) = (0, 0);
         loop {
-            thread::sleep(LOOK_EVERY);
+            sleep(LOOK_EVERY);
             let mut state = self.state.lock();
             let Some((since, _)) = state.waiting.front() else {
                 quiet += 1;
@@ -235,7 +287,7 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
     }
 
     /// Has one of the idle members, of which there is one, begin to work.
-    fn start_one(self: &Arc<Self>, mut state: MutexGuard<'_, State<M, T>>) {
+    fn start_one(self: &Arc<Self>, mut state: MutexGuard<'_, State<M, T, B>>) {
         if let Some(member) = state.idle.pop() {
             state.working += 1;
             drop(state);
@@ -258,8 +310,9 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
             let mut state = self.state.lock();
             state.working -= 1;
             state.idle.extend(place.lock().take());
-            // The others that work come to nothing of what may be waiting for this one alone.
-            let waiting = std::mem::take(&mut state.waiting);
+            // Others that work, or come back, see to what waits.
+            let is_last = state.working + state.lent == 0;
+            let waiting = is_last.then(|| std::mem::take(&mut state.waiting));
             drop(state);
             drop(waiting);
         }
@@ -267,7 +320,7 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
 
     fn serve(&self, mut member: M) {
         loop {
-            let (tasks, lend) = {
+            let (tasks, borrower) = {
                 let mut state = self.state.lock();
                 match state.waiting.pop_front().map(|(_, wanted)| wanted) {
                     None => {
@@ -281,15 +334,16 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
                         return;
                     }
                     Some(Wanted::Task(task)) => (self.batch(&mut state, task), None),
-                    Some(Wanted::Member(lend)) => {
+                    Some(Wanted::Member(borrower)) => {
                         state.working -= 1;
                         state.lent += 1;
-                        (Vec::new(), Some(lend))
+                        (Vec::new(), Some(borrower))
                     }
                 }
             };
-            if let Some(lend) = lend {
-                let Some(unwanted) = lend(Some(member)) else {
+            if let Some(borrower) = borrower {
+                let lent = catch_unwind(AssertUnwindSafe(|| borrower.lend(member)));
+                let Some(unwanted) = lent.unwrap_or_else(|_| Some((self.make)())) else {
                     return;
                 };
                 member = unwanted;
@@ -313,7 +367,7 @@ impl<M: Send + 'static, T: Send + 'static> Dispatcher<M, T> {
     }
 
     /// `first` and the tasks that follow it.
-    fn batch(&self, state: &mut State<M, T>, first: T) -> Vec<T> {
+    fn batch(&self, state: &mut State<M, T, B>, first: T) -> Vec<T> {
         let mut batch = vec![first];
         while batch.len() < self.batch_limit
             && matches!(state.waiting.front(), Some((_, Wanted::Task(_))))
@@ -335,7 +389,15 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    type Numbers = Dispatcher<(), u32>;
+    type Wish = Box<dyn FnOnce(()) -> Option<()> + Send>;
+
+    impl Borrower<()> for Wish {
+        fn lend(self, member: ()) -> Option<()> {
+            self(member)
+        }
+    }
+
+    type Numbers = Dispatcher<(), u32, Wish>;
 
     /// A dispatcher that tells which tasks it does together, and does them when it is told to.
     fn telling(batch_limit: usize) -> (Arc<Numbers>, Receiver<Vec<u32>>, Sender<()>) {
@@ -392,8 +454,10 @@ mod tests {
     fn who_asks_for_a_member_gets_it_between_the_tasks() {
         let (dispatcher, told, go) = telling(10);
         let (lent, borrowed) = channel();
-        let wish =
-            |lent: Sender<()>| Wanted::Member(Box::new(move |_| lent.send(()).err().map(|_| ())));
+        let wish = |lent: Sender<()>| {
+            let wish: Wish = Box::new(move |()| lent.send(()).err().map(|_| ()));
+            Wanted::Member(wish)
+        };
         submit(&dispatcher, 1);
         assert!(dispatcher.submit(wish(lent.clone())).is_ok());
         submit(&dispatcher, 2);
@@ -426,7 +490,11 @@ mod tests {
         }
         submit(&dispatcher, 2);
         submit(&dispatcher, 3);
-        assert_eq!(dispatcher.take_out(|task| *task == 2), [2]);
+        let is_second = |wanted: &_| matches!(wanted, Wanted::Task(2));
+        assert!(matches!(
+            dispatcher.take_out(is_second)[..],
+            [Wanted::Task(2)]
+        ));
         assert_eq!(dispatcher.close().len(), 1);
         assert!(matches!(
             dispatcher.submit(Wanted::Task(4)),
@@ -443,7 +511,7 @@ mod tests {
         let (tell, told) = channel();
         let (go, goes) = channel::<()>();
         let goes = Mutex::new(goes);
-        let dispatcher = Arc::new(Dispatcher::new(
+        let dispatcher = Arc::new(Numbers::new(
             3,
             1,
             || (),
@@ -468,7 +536,7 @@ mod tests {
     #[test]
     fn a_panic_costs_the_task_and_not_the_member() {
         let (tell, told) = channel();
-        let dispatcher = Arc::new(Dispatcher::new(
+        let dispatcher = Arc::new(Numbers::new(
             1,
             1,
             || (),
@@ -479,6 +547,8 @@ mod tests {
             },
         ));
         submit(&dispatcher, 1);
+        let wish: Wish = Box::new(|()| panic!("meant"));
+        assert!(dispatcher.submit(Wanted::Member(wish)).is_ok());
         submit(&dispatcher, 2);
         assert_eq!(told.recv_timeout(LONG), Ok(vec![2]));
     }

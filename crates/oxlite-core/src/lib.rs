@@ -55,14 +55,14 @@ mod workers;
 
 pub use oxlite_sqlite::{
     Checkpoint, CheckpointMode, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step, Value,
-    ValueRef,
+    ValueRef, fork_generation,
 };
 
 pub use bell::Bell;
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::{Connection, Ticket};
 pub use deadline::{Deadline, Stretch};
-pub use dispatcher::{Dispatcher, DispatcherStatistics, Wanted};
+pub use dispatcher::{Borrower, Dispatcher, DispatcherStatistics, Wanted};
 pub use error::{Error, Result};
 pub use group_commit::{
     Answer, Batch, Line, LineError, LineStatistics, MayBegin, NO_ROWID, Outcome, Parameters,

@@ -9,10 +9,10 @@
 pub(crate) mod model;
 
 #[cfg(all(test, loom))]
-pub(crate) use model::{Condvar, Instant, Mutex, atomic, sleep};
+pub(crate) use model::{Condvar, Instant, Mutex, MutexGuard, atomic, sleep};
 #[cfg(not(all(test, loom)))]
 pub(crate) use {
-    oxlite_sqlite::{Condvar, Mutex},
+    oxlite_sqlite::{Condvar, Mutex, MutexGuard},
     std::sync::atomic,
     std::thread::sleep,
     std::time::Instant,

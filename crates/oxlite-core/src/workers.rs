@@ -40,7 +40,15 @@ struct State {
 
 static WORKERS: PerProcess<Arc<Workers>> = PerProcess::new();
 
+/// As far as a model goes: a thread for each piece of work.
+#[cfg(all(test, loom))]
+pub(crate) fn hand_in(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    loom::thread::spawn(work);
+    Ok(())
+}
+
 /// Has a native thread run `work`. The error is that there is none and the system gives none.
+#[cfg(not(all(test, loom)))]
 pub(crate) fn hand_in(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let Some(workers) = WORKERS.get_or_make(Arc::default) else {
         return Err(std::io::ErrorKind::Unsupported.into());

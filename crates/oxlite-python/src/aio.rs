@@ -12,6 +12,6 @@ mod mailbox;
 mod turns;
 
 pub(crate) use connections::Connections;
-pub(crate) use job::Job;
+pub(crate) use job::{Job, is_given_up};
 pub(crate) use mailbox::Mailbox;
 pub(crate) use turns::Turns;

@@ -122,6 +122,13 @@ mod native {
         Ok(())
     }
 
+    /// Stops the reads that somebody has left in the middle of their rows, so that the connection keeps no
+    /// snapshot; whoever goes on with one begins it anew. Whether nothing is in the middle of its work then.
+    #[pyfunction]
+    fn end_reads(connection: &Bound<'_, Connection>) -> PyResult<bool> {
+        connection.get().end_reads(connection.py())
+    }
+
     /// The threading mode SQLite was compiled with: 0, 1 or 2.
     #[pyfunction]
     fn sqlite_threadsafe() -> i32 {

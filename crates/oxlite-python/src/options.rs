@@ -10,6 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
 
+use crate::aio::is_given_up;
 use crate::error::from_core;
 use crate::gil::is_signalled;
 
@@ -123,7 +124,7 @@ pub(crate) fn build(
             .with_timeout(timeout_seconds)?
             .with_cached_statements(usize::try_from(cached_statements).unwrap_or(0))
             .with_shared_cache(SHARES_CACHE.load(Ordering::Relaxed))
-            .with_cancellation(is_signalled);
+            .with_cancellation(|| is_signalled() || is_given_up());
         if let Some(busy) = busy.or(extras.busy_handler.map(BusyPolicy::Handler)) {
             options = options.with_busy(busy);
         }

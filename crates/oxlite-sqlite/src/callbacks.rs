@@ -71,8 +71,8 @@ pub(crate) struct Callbacks {
     pub(crate) is_running: Cell<bool>,
     /// Whether statements are to be stopped without SQLite's own interruption: see `connection.rs`.
     pub(crate) is_interruption_postponed: Arc<AtomicBool>,
-    /// Whether the step that runs only reads. Shared with who interrupts.
-    pub(crate) is_reading: Arc<AtomicBool>,
+    /// Whether the step that runs may be broken off with nothing lost. Shared with the handle.
+    pub(crate) is_breakable: Arc<AtomicBool>,
     /// How often it has been interrupted.
     pub(crate) interruptions: Arc<AtomicU64>,
     /// Whether a statement of our own runs, which is nobody's business.

@@ -142,8 +142,8 @@ struct Interruptible {
     /// Shared with `Callbacks`: whether an interruption waits for the application to end, and makes it
     /// end soon.
     is_postponed: Arc<AtomicBool>,
-    /// Shared with `Callbacks`: whether the step that runs only reads.
-    is_reading: Arc<AtomicBool>,
+    /// Shared with `Callbacks`: whether the step that runs may be broken off with nothing lost.
+    is_breakable: Arc<AtomicBool>,
     /// Shared with `Callbacks`: how many interruptions there have been.
     interruptions: Arc<AtomicU64>,
 }
@@ -352,7 +352,7 @@ impl Connection {
             database,
             applications: 0,
             is_postponed: Arc::clone(&callbacks.is_interruption_postponed),
-            is_reading: Arc::clone(&callbacks.is_reading),
+            is_breakable: Arc::clone(&callbacks.is_breakable),
             interruptions: Arc::clone(&callbacks.interruptions),
         };
         Ok(Self {
@@ -460,6 +460,13 @@ impl Connection {
         Self { handle }
     }
 
+    /// Whether the step that runs may be broken off with nothing lost: it only reads, or waits to begin.
+    /// Of use to the thread that runs it, in a callback: for any other it may be over.
+    pub fn is_breakable(&self) -> bool {
+        let target = self.handle.interruptible.lock();
+        target.is_breakable.load(Ordering::Relaxed)
+    }
+
     /// A handle that can interrupt this connection from any thread and does not keep it open.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle {
@@ -478,15 +485,6 @@ impl InterruptHandle {
     /// Makes the statements running now, if any, fail with `SQLITE_INTERRUPT`; `false` if the
     /// connection is closed or inherited.
     pub fn interrupt(&self) -> bool {
-        self.interrupt_if(|_| true)
-    }
-
-    /// The same, if what runs now only reads. The caller sees to it that nothing else begins meanwhile.
-    pub fn interrupt_reading(&self) -> bool {
-        self.interrupt_if(|target| target.is_reading.load(Ordering::Relaxed))
-    }
-
-    fn interrupt_if(&self, is_meant: impl FnOnce(&Interruptible) -> bool) -> bool {
         let Some(handle) = self.handle.upgrade() else {
             return false;
         };
@@ -496,9 +494,6 @@ impl InterruptHandle {
         let target = handle.interruptible.lock();
         if target.database.is_null() {
             return false;
-        }
-        if !is_meant(&target) {
-            return true;
         }
         if target.applications > 0 {
             target.is_postponed.store(true, Ordering::Relaxed);
@@ -764,6 +759,14 @@ impl<'c> Locked<'c> {
     pub(crate) fn total_changes(&self) -> i64 {
         // SAFETY: open and locked by this guard.
         unsafe { ffi::sqlite3_total_changes64(self.database()) }
+    }
+
+    /// Stops the reads that are in the middle of their rows, whoever has them, so that they keep no
+    /// snapshot; whoever goes on with one begins it anew. Whether nothing is in the middle of its work then.
+    ///
+    /// With the guard go the rows that borrow it, and there must be no other one on this thread.
+    pub fn end_reads(self) -> bool {
+        self.state.depth.get() == 1 && self.callbacks().end_reads()
     }
 
     /// Whether what runs on the connection, if anything, has been interrupted

@@ -18,7 +18,7 @@ use libsqlite3_sys as ffi;
 
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
-use crate::sql::{may_commit, takes_write_lock};
+use crate::sql::{begins_with_one_of, may_commit, takes_write_lock};
 use crate::value::ValueRef;
 
 /// What a step came to.
@@ -47,6 +47,8 @@ pub struct Statement {
     takes_write_lock: bool,
     /// Whether a transaction may end with it.
     may_commit: bool,
+    /// Whether it is BEGIN.
+    begins: bool,
     has_row: bool,
 }
 
@@ -124,6 +126,7 @@ impl Locked<'_> {
                 read_only,
                 takes_write_lock: !read_only && takes_write_lock(sql),
                 may_commit: !read_only || may_commit(sql),
+                begins: begins_with_one_of(sql, &["BEGIN"]),
                 raw,
                 handle: Arc::clone(self.handle()),
                 has_row: false,
@@ -302,11 +305,7 @@ impl Statement {
             }
         }
         if !self.may_commit {
-            let is_reading = &locked.callbacks().is_reading;
-            is_reading.store(true, Ordering::Relaxed);
-            let outcome = self.step_now(locked);
-            is_reading.store(false, Ordering::Relaxed);
-            return outcome;
+            return Self::breakable(locked, true, || self.step_now(locked));
         }
         if !self.takes_write_lock {
             let outcome = self.step_now(locked)?;
@@ -317,9 +316,9 @@ impl Statement {
         }
         let _entering = match self.has_row {
             true => None,
-            false => locked.callbacks().before_writing()?,
+            false => Self::breakable(locked, true, || locked.callbacks().before_writing())?,
         };
-        let outcome = self.step_now(locked);
+        let outcome = Self::breakable(locked, self.begins, || self.step_now(locked));
         if outcome != Ok(Step::Row) {
             // SAFETY: live statement under its lock; the text lives as long as it does.
             locked.callbacks().after_writing(|| unsafe {
@@ -330,6 +329,17 @@ impl Statement {
         if outcome == Ok(Step::Done) {
             locked.callbacks().settle()?;
         }
+        outcome
+    }
+
+    /// Runs what changes nothing if it is broken off, and says so meanwhile: a read, or what only waits to
+    /// begin.
+    #[inline]
+    fn breakable<T>(locked: &Locked<'_>, is_breakable: bool, work: impl FnOnce() -> T) -> T {
+        let noted = &locked.callbacks().is_breakable;
+        noted.store(is_breakable, Ordering::Relaxed);
+        let outcome = work();
+        noted.store(false, Ordering::Relaxed);
         outcome
     }
 

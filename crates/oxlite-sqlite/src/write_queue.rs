@@ -169,6 +169,34 @@ impl Callbacks {
         self.find_running(|_| true)
     }
 
+    /// Stops the reads that are in the middle of their rows, whoever has them: from now on no snapshot is
+    /// kept by one. Whether nothing is in the middle of its work then.
+    pub(crate) fn end_reads(&self) -> bool {
+        let Some(database) = self.database() else {
+            return true;
+        };
+        let mut is_idle = true;
+        let mut statement = std::ptr::null_mut();
+        loop {
+            // SAFETY: as in `find_running`; a statement of this connection may be reset under its lock, and
+            // nobody holds a row of it, which would borrow it.
+            unsafe {
+                statement = ffi::sqlite3_next_stmt(database.as_ptr(), statement);
+                if statement.is_null() {
+                    return is_idle;
+                }
+                if ffi::sqlite3_stmt_busy(statement) == 0 {
+                    continue;
+                }
+                match ffi::sqlite3_stmt_readonly(statement) != 0 {
+                    // What went wrong with it was said when it was stepped.
+                    true => drop(ffi::sqlite3_reset(statement)),
+                    false => is_idle = false,
+                }
+            }
+        }
+    }
+
     fn find_running(&self, is_wanted: impl Fn(bool) -> bool) -> Option<&CStr> {
         let database = self.database()?.as_ptr();
         let mut statement = std::ptr::null_mut();

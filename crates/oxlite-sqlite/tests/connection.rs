@@ -175,37 +175,55 @@ fn interrupting_stops_a_running_statement_and_a_closed_one_is_left_alone() {
 }
 
 #[test]
-fn interrupting_what_reads_lets_a_write_go_on() {
+fn a_callback_knows_whether_the_step_may_be_broken_off() {
     let connection = memory();
-    let handle = connection.interrupt_handle();
-    let run = |sql: &'static str| {
-        let connection = connection.clone();
-        thread::spawn(move || {
-            let locked = connection.lock().expect("open");
-            prepare(&locked, sql).step(&locked).map(|_| ())
-        })
+    let locked = connection.lock().expect("open");
+    let seen = Arc::new(AtomicU32::new(0));
+    let (asked, counter) = (connection.clone(), Arc::clone(&seen));
+    locked.set_progress_handler(
+        10,
+        Some(Box::new(move || {
+            counter.fetch_or(1 << u32::from(asked.is_breakable()), Ordering::Relaxed);
+            false
+        })),
+    );
+    let seen_by = |sql: &str| {
+        seen.store(0, Ordering::Relaxed);
+        prepare(&locked, sql).step(&locked).expect("runs");
+        seen.load(Ordering::Relaxed)
     };
-    assert!(run("CREATE TABLE t (x)").join().expect("no panic").is_ok());
-    let write = run(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000)
-         INSERT INTO t SELECT i FROM n",
-    );
-    while !write.is_finished() {
-        assert!(handle.interrupt_reading());
-    }
-    assert_eq!(write.join().expect("no panic"), Ok(()));
-    let read = run(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
-    );
-    while !read.is_finished() {
-        handle.interrupt_reading();
-        thread::sleep(Duration::from_millis(1));
-    }
-    let error = read
-        .join()
-        .expect("no panic")
-        .expect_err("it never ends by itself");
-    assert_eq!(error.code(), codes::SQLITE_INTERRUPT);
+    seen_by("CREATE TABLE t (x)");
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300)";
+    let write = format!("{numbers} INSERT INTO t SELECT i FROM n");
+    assert_eq!(seen_by(&write), 1);
+    assert_eq!(seen_by(&format!("{numbers} SELECT count(*) FROM n")), 2);
+    assert!(!connection.is_breakable());
+}
+
+#[test]
+fn reads_that_were_left_in_the_middle_are_ended() {
+    let connection = memory();
+    let lock = || connection.lock().expect("open");
+    lock()
+        .execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1), (2)")
+        .expect("runs");
+    let mut read = prepare(&lock(), "SELECT x FROM t");
+    assert_eq!(read.step(&lock()), Ok(Step::Row));
+    let outer = lock();
+    assert!(!lock().end_reads(), "rows of another guard may be in use");
+    drop(outer);
+    lock()
+        .execute_batch("DROP TABLE t")
+        .expect_err("it is being read");
+    assert!(lock().end_reads());
+    let mut write = prepare(&lock(), "INSERT INTO t VALUES (3), (4) RETURNING x");
+    assert_eq!(write.step(&lock()), Ok(Step::Row));
+    assert!(!lock().end_reads(), "it is no read");
+    drop(write);
+    assert!(lock().end_reads());
+    assert_eq!(read.step(&lock()), Ok(Step::Row), "it begins anew");
+    drop(read);
+    lock().execute_batch("DROP TABLE t").expect("runs");
 }
 
 #[test]

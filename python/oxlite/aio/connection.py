@@ -7,9 +7,13 @@ Invariants:
 - The connection is used by one call at a time, in the order in which they were asked for.
 - Cancelling interrupts a read at once and withdraws what has not begun; a write that has begun goes
   on to its end, and the connection stays usable.
+- Closing is done whoever waits for it; one that nobody closes is closed in the background.
 """
 
-from asyncio import CancelledError
+import asyncio
+import sys
+import warnings
+from asyncio import Future
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -23,14 +27,21 @@ from collections.abc import (
 from itertools import islice
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from oxlite import sqlite3
 from oxlite.aio.loops import Turns
 from oxlite.opening import ConnectOptions
 from oxlite.opening import connect as open_connection
 
-__all__ = ["ITERATION_CHUNK_SIZE", "Connection", "Cursor", "Opening", "connect"]
+__all__ = [
+    "ITERATION_CHUNK_SIZE",
+    "Connection",
+    "ConnectionClosedError",
+    "Cursor",
+    "Opening",
+    "connect",
+]
 
 _Parameters = Sequence[Any] | Mapping[str, Any]
 _T = TypeVar("_T")
@@ -40,28 +51,41 @@ _P = ParamSpec("_P")
 ITERATION_CHUNK_SIZE = 64
 
 
-class _Closing(Protocol):
-    async def close(self) -> None: ...
+_NOT_OPEN = "no active connection: it was not opened; await it, or enter it with 'async with'"
+_CLOSED = "Connection closed: Cannot operate on a closed database."
 
 
-_C = TypeVar("_C", bound=_Closing)
+class ConnectionClosedError(sqlite3.ProgrammingError, ValueError):
+    """The connection is not open, or not any more: a ``ValueError`` too, as aiosqlite has it."""
 
 
-class Opening(Generic[_C], Awaitable[_C]):
-    """Something to be awaited, or entered and closed at the end of the block."""
+class Opening(Generic[_T], Coroutine[Any, Any, _T]):
+    """What is awaited, or entered: then a cursor is closed at the end of the block."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, _C]) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, _T]) -> None:
         self._coroutine = coroutine
-        self._opened: _C | None = None
+        self._made: _T | None = None
 
-    def __await__(self) -> Generator[Any, None, _C]:
-        """Open it."""
+    def __await__(self) -> Generator[Any, None, _T]:
+        """Do it."""
         return self._coroutine.__await__()
 
-    async def __aenter__(self) -> _C:
-        """Open it."""
-        self._opened = await self._coroutine
-        return self._opened
+    def send(self, value: Any) -> Any:  # noqa: ANN401 - a coroutine's
+        """Go on, as a coroutine does."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:  # noqa: ANN401 - a coroutine's
+        """Go on with an exception, as a coroutine does."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End it, as a coroutine is ended."""
+        self._coroutine.close()
+
+    async def __aenter__(self) -> _T:
+        """Do it."""
+        self._made = made = await self._coroutine
+        return made
 
     async def __aexit__(
         self,
@@ -69,9 +93,9 @@ class Opening(Generic[_C], Awaitable[_C]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close it."""
-        if self._opened is not None:
-            await self._opened.close()
+        """Close the cursor, if it is one."""
+        if isinstance(self._made, Cursor):
+            await self._made.close()
 
 
 class Cursor:
@@ -179,24 +203,98 @@ class Cursor:
         self._cursor.row_factory = factory
 
 
-class Connection:
-    """A connection to a database, awaited. ``connect`` opens one, ``Database`` lends them."""
+class Connection(Awaitable["Connection"]):
+    """A connection to a database, awaited. ``connect`` makes one, ``Database`` lends them.
 
-    def __init__(self, connection: sqlite3.Connection, turns: Turns, iter_chunk_size: int) -> None:
-        self._driver: sqlite3.Connection | None = connection
-        self._turns = turns
+    It is opened when it is awaited or entered.
+    """
+
+    _driver: sqlite3.Connection | None = None
+
+    def __init__(self, connector: Callable[[], sqlite3.Connection], iter_chunk_size: int) -> None:
+        """Open nothing yet.
+
+        Args:
+            connector: Opens the driver's connection; called in a native thread.
+            iter_chunk_size: How many rows an iteration fetches at once.
+        """
+        self._connector = connector
+        self._turns = Turns()
         self._iter_chunk_size = iter_chunk_size
-        self._refusal = ""
+        self._refusal = _NOT_OPEN
+        self._is_lent = False
+
+    @classmethod
+    def _lent(cls, connection: sqlite3.Connection) -> "Connection":
+        """One that is open, and somebody else's."""
+        lent = cls(lambda: connection, ITERATION_CHUNK_SIZE)
+        lent._driver = connection
+        lent._is_lent = True
+        return lent
 
     @property
     def _connection(self) -> sqlite3.Connection:
         if self._driver is None:
-            raise sqlite3.ProgrammingError(self._refusal)
+            raise ConnectionClosedError(self._refusal)
         return self._driver
 
     def _end(self, refusal: str) -> None:
         """Refuse everything from now on, in these words."""
         self._driver, self._refusal = None, refusal
+
+    async def _open(self) -> "Connection":
+        if self._driver is not None:
+            return self
+        if self._refusal != _NOT_OPEN:
+            raise ConnectionClosedError(self._refusal)
+        connector = self._connector
+        opened: list[sqlite3.Connection] = []
+        try:
+            await self._turns.call_anyway(lambda: opened.append(connector()))
+        except BaseException:
+            # Its turn comes after the opening, which goes on.
+            self._turns.call_unheard(_close_all, opened)
+            raise
+        if self._driver is None:
+            self._driver = opened[0]
+        else:
+            self._turns.call_unheard(_close_all, opened)  # two tasks have opened it
+        return self
+
+    def __await__(self) -> Generator[Any, None, "Connection"]:
+        """Open it, unless it is open."""
+        return self._open().__await__()
+
+    async def __aenter__(self) -> "Connection":
+        """Open it, unless it is open; it is closed at the end of the block."""
+        return await self._open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+    def __del__(
+        self,
+        _warn: Callable[..., None] = warnings.warn,
+        _is_finalizing: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        """Warn that it was not closed, and close it in the background."""
+        driver = self._driver
+        if driver is None or self._is_lent:
+            return
+        _warn(
+            f"{self!r} was deleted before being closed: use 'async with', or await close()",
+            ResourceWarning,
+            source=self,
+            stacklevel=2,
+        )
+        if not _is_finalizing():
+            self._turns.call_unheard(driver.close)
 
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
         return await self._turns.call(self._connection, function, *arguments)
@@ -223,7 +321,7 @@ class Connection:
 
     def cursor(self) -> Opening[Cursor]:
         """A new cursor."""
-        return Opening(self._made(lambda: self._connection.cursor()))
+        return Opening(self._made(lambda connection: connection.cursor()))
 
     def execute(self, sql: str, parameters: _Parameters | None = None) -> Opening[Cursor]:
         """Execute a statement: ``await`` it, or enter it to have the cursor closed.
@@ -233,35 +331,36 @@ class Connection:
         """
         return Opening(
             self._made(
-                lambda: self._connection.execute(sql, () if parameters is None else parameters)
+                lambda connection: connection.execute(sql, () if parameters is None else parameters)
             )
         )
 
     def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Opening[Cursor]:
         """Execute a data modification with each set of parameters."""
-        return Opening(self._made(lambda: self._connection.executemany(sql, parameters)))
+        return Opening(self._made(lambda connection: connection.executemany(sql, parameters)))
 
     def executescript(self, sql_script: str) -> Opening[Cursor]:
         """Execute several statements, after committing an open transaction."""
-        return Opening(self._made(lambda: self._connection.executescript(sql_script)))
+        return Opening(self._made(lambda connection: connection.executescript(sql_script)))
 
-    async def _made(self, make: Callable[[], sqlite3.Cursor]) -> Cursor:
-        return Cursor(self, await self._call(make))
+    async def _made(self, make: Callable[[sqlite3.Connection], sqlite3.Cursor]) -> Cursor:
+        return Cursor(self, await self._call(make, self._connection))
 
-    async def execute_insert(self, sql: str, parameters: _Parameters | None = None) -> Any:  # noqa: ANN401
-        """Execute an insert; a row with its row id, ``None`` if it inserted nothing."""
+    def execute_insert(self, sql: str, parameters: _Parameters | None = None) -> Opening[Any]:
+        """Execute an insert; a row with the latest row id."""
 
         def insert(connection: sqlite3.Connection) -> object:
             connection.execute(sql, () if parameters is None else parameters).close()
             return connection.execute("SELECT last_insert_rowid()").fetchone()
 
-        return await self.run_sync(insert)
+        return Opening(self.run_sync(insert))
 
-    async def execute_fetchall(self, sql: str, parameters: _Parameters | None = None) -> list[Any]:
+    def execute_fetchall(
+        self, sql: str, parameters: _Parameters | None = None
+    ) -> Opening[list[Any]]:
         """Execute a query; all its rows. The fastest way to read with a connection."""
-        return await self._turns.fetch(
-            self._connection, sql, () if parameters is None else parameters
-        )
+        given = () if parameters is None else parameters
+        return Opening(self._turns.fetch(self._connection, sql, given))
 
     async def commit(self) -> None:
         """Commit the open transaction, if there is one."""
@@ -272,9 +371,39 @@ class Connection:
         await self._call(self._connection.rollback)
 
     async def close(self) -> None:
-        """Close the connection; an open transaction is rolled back. Closing twice is allowed."""
-        if self._driver is not None:
-            await self._turns.call(None, self._driver.close)
+        """Close the connection; an open transaction is rolled back. Closing twice is allowed.
+
+        What was asked for before is done first. Cancelling changes nothing but that nobody waits.
+        """
+        driver = self._driver
+        if driver is None:
+            return
+        self._end(_CLOSED)
+        try:
+            await asyncio.shield(self._turns.call_anyway(driver.close))
+        except sqlite3.Error:
+            self._driver = driver  # it is open still: it is being copied into, for one
+            raise
+
+    def stop(self) -> "Future[None] | None":
+        """Close the connection without waiting, also without an event loop.
+
+        Returns:
+            What can be awaited, if a loop runs.
+        """
+        driver, self._driver = self._driver, None
+        self._refusal = _CLOSED
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            if driver is not None:
+                self._turns.call_unheard(driver.close)
+            return None
+        if driver is not None:
+            return self._turns.call_anyway(driver.close)
+        done: Future[None] = loop.create_future()
+        done.set_result(None)
+        return done
 
     async def interrupt(self) -> None:
         """Make what runs now fail with ``OperationalError: interrupted``; does not wait."""
@@ -393,26 +522,13 @@ class Connection:
     def text_factory(self, factory: Any) -> None:  # noqa: ANN401
         self._connection.text_factory = factory
 
-    async def __aenter__(self) -> Self:
-        """The connection, which is closed at the end of the block."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
-
 
 def connect(
     database: str | bytes | PathLike[str] | PathLike[bytes],
     *,
     iter_chunk_size: int = ITERATION_CHUNK_SIZE,
     **options: Unpack[ConnectOptions],
-) -> Opening[Connection]:
+) -> Connection:
     """Open a database for an event loop: ``await`` it, or enter it to have it closed.
 
     >>> async with oxlite.aio.connect("app.db") as connection:
@@ -427,7 +543,7 @@ def connect(
             arise: each call has the connection to itself, in whatever thread.
 
     Returns:
-        The open connection.
+        The connection, which is opened when it is awaited or entered.
 
     Raises:
         ValueError: ``iter_chunk_size`` is not positive; and as ``oxlite.connect``.
@@ -435,24 +551,8 @@ def connect(
     """
     if iter_chunk_size < 1:
         raise ValueError(f"iter_chunk_size must be at least 1, not {iter_chunk_size}")
-    return Opening(_opened(database, iter_chunk_size, options))
-
-
-async def _opened(
-    database: str | bytes | PathLike[str] | PathLike[bytes],
-    iter_chunk_size: int,
-    options: ConnectOptions,
-) -> Connection:
     options["check_same_thread"] = False
-    turns = Turns()
-    opened: list[sqlite3.Connection] = []
-    try:
-        await turns.call_anyway(lambda: opened.append(open_connection(database, **options)))
-    except CancelledError:
-        # Its turn comes after the opening, which goes on.
-        turns.call_anyway(_close_all, opened)
-        raise
-    return Connection(opened[0], turns, iter_chunk_size)
+    return Connection(lambda: open_connection(database, **options), iter_chunk_size)
 
 
 def _close_all(connections: Iterable[sqlite3.Connection]) -> None:

@@ -4,8 +4,8 @@ It is ``oxlite.Database`` with its calls awaited. Queries and writes are done by
 without the GIL, and what tasks write at the same time is committed together.
 
 Invariants:
-- A connection is lent to one task at a time, and comes back without a transaction, also if the task
-  was cancelled.
+- A connection is lent to one task at a time, and comes back without a transaction and without a
+  snapshot, also if the task was cancelled or its loop is no more.
 - Who waits for a connection waits no longer than the timeout.
 - A write that has begun is neither interrupted nor repeated, whatever becomes of its task.
 - In a forked child the connections of the parent are left alone, and new ones opened.
@@ -28,12 +28,19 @@ from contextlib import asynccontextmanager, suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
-from weakref import WeakSet
+from weakref import ReferenceType, WeakSet, ref
 
 from oxlite import sqlite3
-from oxlite._native import Connections, LockedError, Mailbox, PoolTimeout, WriterInUse
+from oxlite._native import (
+    Connections,
+    LockedError,
+    Mailbox,
+    PoolTimeout,
+    WriterInUse,
+    end_reads,
+)
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
-from oxlite.aio.loops import Turns, current, reply
+from oxlite.aio.loops import Turns, current, forget_closed, reply
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
 from oxlite.upkeep import Upkeep
@@ -57,17 +64,58 @@ _databases: "WeakSet[Database]" = WeakSet()
 
 def _begin_anew() -> None:
     for database in list(_databases):
-        database._start()
+        if not database._is_closed:
+            database._start()
 
 
 def _finish() -> None:
     for database in list(_databases):
-        database._close_now(_LAST_WRITES_WITHIN)
+        database._end()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 atexit.register(_finish)
+
+
+class _Loan:
+    """A connection that is lent: given back once, at the latest when nobody knows it any more."""
+
+    def __init__(
+        self, database: "Database", connections: Connections, driver: sqlite3.Connection
+    ) -> None:
+        self.connection = Connection._lent(driver)
+        self._database = database
+        self._connections = connections
+        self._driver: sqlite3.Connection | None = driver
+
+    def give_back(self) -> "tuple[Callable[..., None], Connections, sqlite3.Connection] | None":
+        """How it is given back, the first time; nothing can be done with the connection then."""
+        driver, self._driver = self._driver, None
+        if driver is None:
+            return None
+        self.connection._end(
+            "This connection was given back at the end of the block in which it was borrowed:"
+            " borrow one again, with db.read() or db.write()."
+        )
+        database, connections = self._database, self._connections
+        if connections is not database._readers and connections is not database._writer:
+            return None  # forked inside the block: it is the parent's
+        return database._give_back, connections, driver
+
+    def leave(self) -> None:
+        """Give it back when what it still does is done: nobody waits, and no loop need run."""
+        if back := self.give_back():
+            self.connection._turns.call_unheard(*back)
+
+    async def end(self) -> None:
+        """Give it back, whoever waits for that."""
+        if back := self.give_back():
+            await asyncio.shield(self.connection._turns.call_anyway(*back))
+
+    def __del__(self) -> None:
+        """For a block that was not left: its loop is no more, or its generator was dropped."""
+        self.leave()
 
 
 class Database:
@@ -152,7 +200,7 @@ class Database:
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
         # In which loops somebody may wait too long.
-        self._watched: set[Mailbox] = set()
+        self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
 
     def _open_writer(self) -> sqlite3.Connection:
         self._writing = connection = self._opener.writer()
@@ -205,12 +253,9 @@ class Database:
         if mailbox not in self._watched:
             self._watch(loop, mailbox)
         try:
-            return await future
-        except CancelledError:
-            job.cancel()
-            raise
+            return await reply(job, future)
         except PoolTimeout:
-            raise all_readers_in_use(self._reader_count, self._timeout, self._holders()) from None
+            raise self._readers_in_use() from None
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
@@ -251,7 +296,11 @@ class Database:
         if chunk_size < 1:
             raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
         async with self._borrowed(self._readers) as connection:
-            cursor = await connection.execute(sql, parameters)
+            try:
+                cursor = await connection.execute(sql, parameters)
+            except sqlite3.OperationalError as error:
+                explain_refusal(error)
+                raise
             while rows := await cursor.fetchmany(chunk_size):
                 for row in rows:
                     yield row
@@ -280,12 +329,14 @@ class Database:
                 it says OR FAIL (https://sqlite.org/lang_conflict.html).
         """
         answer = await self._write(sql, parameters, False)
+        if answer is None:
+            answer = await self._execute_alone(sql, parameters)
         self._until_upkeep -= 1
-        if not self._until_upkeep:
+        if self._until_upkeep <= 0:
             self._until_upkeep = _UPKEEP_LOOKS_EVERY
             if self._upkeep.is_due():
                 await self._optimize()
-        return await self._execute_alone(sql, parameters) if answer is None else answer
+        return answer
 
     async def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
         """Run one statement on the writer with each set of parameters, all in one transaction.
@@ -297,10 +348,13 @@ class Database:
         if answer is not None:
             return answer
         async with self.write() as connection:
-            before = connection.total_changes
-            cursor = await connection.executemany(sql, parameters)
-            is_insert = connection.total_changes > before
-            return Result(cursor.rowcount, cursor.lastrowid if is_insert else None, [])
+
+            def execute(driver: sqlite3.Connection) -> Result:
+                self._writer.forget_rowid(driver)
+                cursor = driver.executemany(sql, parameters)
+                return Result(cursor.rowcount, self._writer.latest_rowid(driver), [])
+
+            return await connection.run_sync(execute)
 
     async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
         """Have a data modification done; ``None`` if it can only be done with the connection."""
@@ -312,10 +366,7 @@ class Database:
         if mailbox not in self._watched:
             self._watch(loop, mailbox)
         try:
-            return Result(*await future)
-        except CancelledError:
-            job.cancel()
-            raise
+            return Result(*await reply(job, future))
         except WriterInUse:
             raise self._writer_in_use() from None
 
@@ -323,7 +374,7 @@ class Database:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
 
         def execute(connection: sqlite3.Connection) -> Result:
-            before = connection.execute("SELECT last_insert_rowid()").fetchone()
+            self._writer.forget_rowid(connection)
             cursor = connection.execute(sql, parameters)
             rows = cursor.fetchall()
             if connection.in_transaction:
@@ -331,8 +382,7 @@ class Database:
                     "A transaction of several statements needs db.write(); this one was rolled"
                     " back."
                 )
-            after = connection.execute("SELECT last_insert_rowid()").fetchone()
-            return Result(cursor.rowcount, after[0] if after != before else None, rows)
+            return Result(cursor.rowcount, self._writer.latest_rowid(connection), rows)
 
         async with self._borrowed(self._writer) as connection:
             return await connection.run_sync(execute)
@@ -380,57 +430,63 @@ class Database:
             await connection.commit()
 
     @asynccontextmanager
-    async def _borrowed(self, connections: Connections) -> AsyncIterator[Connection]:
+    async def _borrowed(
+        self, connections: Connections, timeout: float | None = None
+    ) -> AsyncIterator[Connection]:
         """Borrow a connection. It is given back with its transaction rolled back if one is open."""
-        borrowed = await self._take(connections)
-        task = asyncio.current_task()
-        name = "somebody" if task is None else f"task {task.get_name()!r}"
-        self._lent[borrowed] = (name, time.monotonic())
-        turns = Turns()
-        connection = Connection(borrowed, turns, ITERATION_CHUNK_SIZE)
+        loan = await self._take(connections, self._timeout if timeout is None else timeout)
         try:
-            yield connection
+            yield loan.connection
+        except (CancelledError, GeneratorExit):
+            loan.leave()  # who is cancelled goes on at once; and perhaps no loop runs
+            raise
         finally:
-            connection._end(
-                "This connection was given back at the end of the block in which it was borrowed:"
-                " borrow one again, with db.read() or db.write()."
-            )
-            # It is given back whoever waits for that, after what it still does.
-            back = turns.call_anyway(self._give_back, connections, borrowed)
-            await asyncio.shield(back)
+            await loan.end()
 
-    async def _take(self, connections: Connections) -> sqlite3.Connection:
+    async def _take(self, connections: Connections, timeout: float) -> _Loan:
         loop, mailbox = current()
         future: Future[sqlite3.Connection] = loop.create_future()
         job = connections.take(mailbox, future)
-        limit = asyncio.timeout(max(self._timeout, _HAND_OVER_WITHIN))
+        if mailbox not in self._watched:
+            self._watch(loop, mailbox)
+        limit = asyncio.timeout(max(timeout, _HAND_OVER_WITHIN))
         try:
             async with limit:
-                return await reply(job, future)
+                driver = await reply(job, future)
         except BaseException:
             if future.done() and not future.cancelled() and future.exception() is None:
                 # It came at the very moment.
                 connections.give(future.result())
             if not limit.expired():
                 raise
-        if connections is self._writer:
-            raise self._writer_in_use()
-        raise all_readers_in_use(self._reader_count, self._timeout, self._holders())
+        else:
+            task = asyncio.current_task()
+            name = "somebody" if task is None else f"task {task.get_name()!r}"
+            self._lent[driver] = (name, time.monotonic())
+            return _Loan(self, connections, driver)
+        forget_closed()
+        raise self._writer_in_use() if connections is self._writer else self._readers_in_use()
 
     def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
-        back: sqlite3.Connection | None = connection
+        is_usable = False
         try:
+            # A query that was left in the middle would keep its snapshot, for whoever comes next.
+            is_idle = end_reads(connection)
             if connection.in_transaction:
                 connection.rollback()
+            is_usable = is_idle
         except sqlite3.Error:
-            # Closed, or beyond repair: the next one is new.
-            with suppress(sqlite3.Error):
-                connection.close()
-            back = None
-        if not connections.give(back) and back is not None:
-            back.close()
+            pass  # closed, or beyond repair
+        finally:
+            if not is_usable:
+                with suppress(sqlite3.Error):
+                    connection.close()
+            # In the place of one that is closed a new one is opened.
+            if not connections.give(connection if is_usable else None) and is_usable:
+                with suppress(sqlite3.Error):
+                    connection.close()
 
     def _holders(self, connections: Connections | None = None) -> list[tuple[str, float]]:
         """Who has a connection, and for how many seconds."""
@@ -442,30 +498,41 @@ class Database:
             if (connection is self._writing) == is_writer
         ]
 
+    def _readers_in_use(self) -> PoolTimeout:
+        queries = self._readers.statistics()[1]
+        return all_readers_in_use(self._reader_count, self._timeout, self._holders(), queries)
+
     def _writer_in_use(self) -> LockedError:
         return writer_in_use(self._timeout, self._holders(self._writer))
 
     def _watch(self, loop: AbstractEventLoop, mailbox: Mailbox) -> None:
         """See to it that nobody in this loop waits for longer than the timeout."""
-        self._watched.add(mailbox)
+        for other, watched in list(self._watched.items()):
+            its_loop = watched()
+            if its_loop is None or its_loop.is_closed():
+                self._watched.pop(other, None)
+        self._watched[mailbox] = ref(loop)
+        timeout = max(self._timeout, _HAND_OVER_WITHIN)
 
         def look() -> None:
-            self._watched.discard(mailbox)
+            self._watched.pop(mailbox, None)
+            forget_closed()
             rest = [
-                self._readers.expire("no reader came back in time", False),
-                self._writer.expire("the writer has been in use", True),
+                self._readers.expire(timeout, "no reader came back in time", False),
+                self._writer.expire(timeout, "the writer has been in use", True),
             ]
             waits = [seconds for seconds in rest if seconds is not None]
             if waits:
-                self._watched.add(mailbox)
+                self._watched[mailbox] = ref(loop)
                 loop.call_later(min(waits), look)
 
-        loop.call_later(max(self._timeout, _HAND_OVER_WITHIN), look)
+        loop.call_later(timeout, look)
 
     async def _optimize(self) -> None:
-        """Have the planner's statistics looked at."""
-        async with self._borrowed(self._writer) as connection:
-            await connection.run_sync(self._upkeep.optimize)
+        """Have the planner's statistics looked at, unless the writer is in use."""
+        with suppress(sqlite3.Error):
+            async with self._borrowed(self._writer, 0.0) as connection:
+                await connection.run_sync(self._upkeep.optimize)
 
     def stats(self) -> DatabaseStatistics:
         """What it is doing now, and what this process has done in the queue and with the log."""
@@ -490,34 +557,60 @@ class Database:
         """
         if self._is_closed:
             return
+        forget_closed()
         kept = await asyncio.shield(Turns().call_anyway(self._close_now, timeout))
-        if kept:
+        if kept is not None:
             raise sqlite3.OperationalError(
-                f"still in use after {timeout:g} s: {described(kept)}; closed when given back"
+                f"still in use after {timeout:g} s: {kept}; closed when given back"
             )
 
-    def _close_now(self, timeout: float) -> list[tuple[str, float]]:
+    def _close_now(self, timeout: float) -> str | None:
         """Close all, waiting for what is under way; who keeps a connection all the same."""
         if self._is_closed:
-            return []
+            return None
         self._is_closed = True
         ends = time.monotonic() + timeout
-        are_all = True
+        kept = []
         for connections in (self._readers, self._writer):
-            idle, have_come = connections.close(max(0.0, ends - time.monotonic()))
-            if not have_come:
-                for connection in tuple(self._lent):
+            # All who wait are sent away before anybody is waited for.
+            self._close_idle(connections.close(0.0)[0])
+        for connections, name in ((self._readers, "readers"), (self._writer, "the writer")):
+            if not self._close_these(connections, max(0.0, ends - time.monotonic())):
+                holders = self._holders(connections)
+                kept.append(f"{name} {described(holders)}" if holders else f"{name} by a statement")
+        return "; ".join(kept) or None
+
+    def _close_these(self, connections: Connections, timeout: float, grace: float = 1.0) -> bool:
+        """Close these, interrupting what reads when time is up; tell whether all have come back."""
+        idle, have_come = connections.close(timeout)
+        if not have_come:
+            connections.interrupt_reads()
+            for connection in tuple(self._lent):
+                if (connection is self._writing) == (connections is self._writer):
                     with suppress(sqlite3.Error):
                         connection.interrupt()
-                late, have_come = connections.close(1.0)
-                idle += late
-            are_all = are_all and have_come
-            for connection in idle:
-                if connection is self._writing:
-                    self._upkeep.optimize(connection)
-                with suppress(sqlite3.Error):
-                    connection.close()
-        return [] if are_all else [*self._holders(), *self._holders(self._writer)]
+            # An interrupted statement ends at once; a task that only holds its connection does not.
+            self._close_idle(idle)
+            idle, have_come = connections.close(grace)
+        self._close_idle(idle)
+        return have_come
+
+    def _close_idle(self, idle: list[sqlite3.Connection]) -> None:
+        for connection in idle:
+            if connection is self._writing:
+                self._upkeep.optimize(connection)
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _end(self) -> None:
+        """The process ends: nobody waits for reads, nor comes back who has borrowed."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        forget_closed()
+        is_lent = self._writer.statistics()[2]
+        self._close_these(self._writer, 0.0 if is_lent else _LAST_WRITES_WITHIN, 0.1)
+        self._close_these(self._readers, 0.0, 0.1)
 
     async def __aenter__(self) -> Self:
         """Open it; it is closed at the end of the block."""

@@ -5,11 +5,12 @@ that has come. Futures are created and resolved by the loop's own thread.
 
 Invariants:
 - A task that is cancelled goes on at once; what it waited for is given up as far as it can be.
-- A loop that has been closed is told nothing and kept alive by nobody.
+- A loop that has been closed is told nothing, and kept alive no longer than until the next one is
+  seen or somebody waits in vain.
 """
 
 import asyncio
-from asyncio import AbstractEventLoop, CancelledError, Future
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -18,7 +19,7 @@ from oxlite._native import Job, Mailbox
 from oxlite._native import Turns as NativeTurns
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Turns", "current", "reply"]
+__all__ = ["Turns", "current", "forget_closed", "reply"]
 
 _T = TypeVar("_T")
 
@@ -42,6 +43,7 @@ def current() -> tuple[AbstractEventLoop, Mailbox]:
         return loop, latest[1]
     mailbox = _mailboxes.get(loop)
     if mailbox is None:
+        forget_closed()
         mailbox = Mailbox()
         _listen(loop, mailbox)
         _mailboxes[loop] = mailbox
@@ -49,22 +51,46 @@ def current() -> tuple[AbstractEventLoop, Mailbox]:
     return loop, mailbox
 
 
+def forget_closed() -> None:
+    """Let go of what has come for loops that were closed before they took it.
+
+    It would keep them alive: a future that waits in a mailbox has its loop, for which the mailbox
+    is kept.
+    """
+    global _latest
+    for loop, mailbox in list(_mailboxes.items()):
+        if loop.is_closed():
+            _mailboxes.pop(loop, None)
+            mailbox.close()
+            if _latest is not None and _latest[1] is mailbox:
+                _latest = None
+
+
 def _listen(loop: AbstractEventLoop, mailbox: Mailbox) -> None:
     """Have what comes to the mailbox handed over, in the loop's own thread."""
+    is_going_on = False
+
+    def go_on() -> None:
+        nonlocal is_going_on
+        is_going_on = False
+        collect()
 
     def collect() -> None:
-        if mailbox.collect():
-            loop.call_soon(collect)  # the rest of a long result, after what others have to do
+        nonlocal is_going_on
+        if mailbox.collect() and not is_going_on:
+            # The rest of long results, after what others have to do; at one go however much comes.
+            is_going_on = True
+            loop.call_soon(go_on)
 
     loop.add_reader(mailbox.fileno(), collect)
 
 
 async def reply(job: Job, future: "Future[_T]") -> _T:
-    """Wait for what comes of a job, which is given up if this task is cancelled."""
+    """Wait for what comes of a job, which is given up if this task is cancelled, or is no more."""
     try:
         return await future
-    except CancelledError:
-        job.cancel()
+    except BaseException:
+        job.cancel()  # of no consequence if the job itself has raised this
         raise
 
 
@@ -105,6 +131,10 @@ class Turns:
         future: Future[list[Any]] = loop.create_future()
         job = self._turns.fetch(mailbox, future, connection, fetch, sql, parameters)
         return await reply(job, future)
+
+    def call_unheard(self, function: Callable[..., object], *arguments: object) -> None:
+        """The same, for what nobody waits for: no loop is needed, and what it raises is dropped."""
+        self._turns.call_unheard(function, arguments)
 
     def call_anyway(self, function: Callable[..., _T], *arguments: object) -> "Future[_T]":
         """The same, for what is to be done whoever waits; a cancelled future changes nothing."""

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Connection as Core, Dispatcher, Error, Locked, Outcome as BatchOutcome, Request,
-    Wanted, run_batch_unsettled, run_read, timeout_from_seconds,
+    Answer, Borrower, Connection as Core, Dispatcher, Error, Locked, Mutex, NO_ROWID,
+    Outcome as BatchOutcome, Request, Wanted, run_batch_unsettled, run_read, timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -22,10 +22,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::job::{Job, Progress, Reading, Reply};
-use super::mailbox::{Mailbox, Outcome};
-use crate::connection::Connection;
+use super::mailbox::{Handover, Mailbox, Outcome};
+use crate::connection::{Connection, lock};
 use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
-use crate::gil::without;
+use crate::gil::{take_kept, without};
 use crate::requests;
 
 /// A connection, if it is open.
@@ -92,12 +92,54 @@ struct Staff {
     timeout: Duration,
     /// Whether values that the latest one opened returns need no code of the user's.
     is_plain: AtomicBool,
+    /// Reads that are under way.
+    reads: Mutex<Vec<Arc<Progress>>>,
+}
+
+type Tasks = Dispatcher<Place, Task, Loan>;
+
+/// A wish for a connection.
+struct Loan {
+    staff: Arc<Staff>,
+    dispatcher: Arc<Tasks>,
+    progress: Arc<Progress>,
+    handover: Arc<Handover>,
+    reply: Reply,
+}
+
+impl Borrower<Place> for Loan {
+    fn lend(self, mut place: Place) -> Option<Place> {
+        if !self.progress.begin() {
+            self.reply.send(Outcome::GivenUp);
+            return Some(place);
+        }
+        let opened = match self.staff.opened(&mut place) {
+            Ok(opened) => opened,
+            Err(outcome) => {
+                self.reply.send(outcome);
+                return Some(place);
+            }
+        };
+        // Nobody borrows where there is no interpreter any more.
+        let lent = Python::try_attach(|py| opened.connection.clone_ref(py).into_any());
+        let Some(lent) = lent else {
+            return Some(place);
+        };
+        let dispatcher = self.dispatcher;
+        self.handover
+            .put(lent, move || drop(dispatcher.give(place)));
+        if self.progress.is_given_up() {
+            self.handover.take_back();
+        }
+        self.reply.send(Outcome::Lent(self.handover));
+        None
+    }
 }
 
 /// Connections that work, or are lent.
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Connections {
-    dispatcher: Arc<Dispatcher<Place, Task>>,
+    dispatcher: Arc<Tasks>,
     staff: Arc<Staff>,
 }
 
@@ -115,19 +157,25 @@ impl Connections {
             kind,
             since: Instant::now(),
             progress: Arc::clone(&progress),
-            reply: Reply::new(Arc::clone(&mailbox.get().inbox), future),
+            reply: Reply::new(mailbox, future),
         };
         self.send(Wanted::Task(task))?;
-        Ok(Job { progress })
+        Ok(Job::new(progress))
     }
 
-    fn send(&self, wanted: Wanted<Place, Task>) -> PyResult<()> {
+    fn send(&self, wanted: Wanted<Task, Loan>) -> PyResult<()> {
         self.dispatcher.submit(wanted).map_err(|refused| {
-            if let Wanted::Task(task) = refused {
-                task.reply.send(Outcome::GivenUp);
-            }
+            // It is raised here and now.
+            reply_of(refused).send(Outcome::GivenUp);
             closed()
         })
+    }
+}
+
+fn reply_of(wanted: Wanted<Task, Loan>) -> Reply {
+    match wanted {
+        Wanted::Task(task) => task.reply,
+        Wanted::Member(loan) => loan.reply,
     }
 }
 
@@ -151,6 +199,7 @@ impl Connections {
             open,
             timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
             is_plain: AtomicBool::new(false),
+            reads: Mutex::default(),
         });
         let perform = {
             let staff = Arc::clone(&staff);
@@ -206,36 +255,15 @@ impl Connections {
     /// Lends `future` a connection when its turn has come; it is to be given back.
     fn take(&self, mailbox: &Bound<'_, Mailbox>, future: Py<PyAny>) -> PyResult<Job> {
         let progress = Arc::<Progress>::default();
-        let job = Job {
-            progress: Arc::clone(&progress),
-        };
-        let reply = Reply::new(Arc::clone(&mailbox.get().inbox), future);
-        let (staff, dispatcher) = (Arc::clone(&self.staff), Arc::clone(&self.dispatcher));
-        let lend = move |place: Option<Place>| {
-            let Some(mut place) = place else {
-                reply.send(Outcome::Closed);
-                return None;
-            };
-            if !progress.begin() {
-                reply.send(Outcome::GivenUp);
-                return Some(place);
-            }
-            let opened = match staff.opened(&mut place) {
-                Ok(opened) => opened,
-                Err(outcome) => {
-                    reply.send(outcome);
-                    return Some(place);
-                }
-            };
-            let Some(lent) = Python::try_attach(|py| opened.connection.clone_ref(py).into_any())
-            else {
-                return Some(place);
-            };
-            let take_back = move |_: Python<'_>| drop(dispatcher.give(place));
-            reply.send(Outcome::Lent(lent, Box::new(take_back)));
-            None
-        };
-        self.send(Wanted::Member(Box::new(lend)))?;
+        let handover = Arc::<Handover>::default();
+        let job = Job::lending(Arc::clone(&progress), Arc::clone(&handover));
+        self.send(Wanted::Member(Loan {
+            staff: Arc::clone(&self.staff),
+            dispatcher: Arc::clone(&self.dispatcher),
+            progress,
+            handover,
+            reply: Reply::new(mailbox, future),
+        }))?;
         Ok(job)
     }
 
@@ -243,32 +271,68 @@ impl Connections {
     /// closed: then the caller closes it.
     #[pyo3(signature = (connection))]
     fn give(&self, connection: Option<&Bound<'_, Connection>>) -> PyResult<bool> {
-        let place = match connection {
-            Some(connection) => Place(Some(Opened::of(connection)?)),
-            None => Place::default(),
-        };
+        // One that was closed is opened anew.
+        let opened = connection.and_then(|connection| Opened::of(connection).ok());
+        let place = Place(opened);
         Ok(self.dispatcher.give(place).is_none())
     }
 
-    /// Tells those that have waited for longer than the timeout so, in these words; in how many seconds the
-    /// next one will have, if any waits.
-    fn expire(&self, message: &str, is_writer: bool) -> Option<f64> {
-        let timeout = self.staff.timeout;
+    /// Tells those that have waited for longer than `timeout` seconds so, in these words; in how many
+    /// seconds the next one will have, if any waits. What was withdrawn waits no longer.
+    fn expire(
+        &self,
+        py: Python<'_>,
+        timeout: f64,
+        message: &str,
+        is_writer: bool,
+    ) -> PyResult<Option<f64>> {
+        let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         let mut oldest = None;
-        let expired = self.dispatcher.take_out(|task| {
-            let age = task.since.elapsed();
-            if age < timeout {
-                oldest = oldest.max(Some(age));
+        let expired = self.dispatcher.take_out(|wanted| match wanted {
+            // Who borrows watches the clock himself.
+            Wanted::Member(loan) => loan.progress.is_withdrawn(),
+            Wanted::Task(task) if task.progress.is_withdrawn() => true,
+            Wanted::Task(task) => {
+                let age = task.since.elapsed();
+                if age < timeout {
+                    oldest = oldest.max(Some(age));
+                }
+                age >= timeout
             }
-            age >= timeout
         });
-        for task in expired {
-            task.reply.send(Outcome::Raised(match is_writer {
+        for wanted in expired {
+            reply_of(wanted).send(Outcome::Raised(match is_writer {
                 true => WriterInUse::new_err(message.to_owned()),
                 false => PoolTimeout::new_err(message.to_owned()),
             }));
         }
-        oldest.map(|age| timeout.saturating_sub(age).as_secs_f64())
+        Ok(oldest.map(|age| timeout.saturating_sub(age).as_secs_f64()))
+    }
+
+    /// Forgets which row a connection has inserted last, for `latest_rowid`; by whoever has it.
+    #[staticmethod]
+    fn forget_rowid(connection: &Bound<'_, Connection>) -> PyResult<()> {
+        let core = connection.get().core()?;
+        lock(connection.py(), core)?.set_last_insert_rowid(NO_ROWID);
+        Ok(())
+    }
+
+    /// The row id of its latest insert since it was forgotten; `None` if there was none.
+    #[staticmethod]
+    fn latest_rowid(connection: &Bound<'_, Connection>) -> PyResult<Option<i64>> {
+        let core = connection.get().core()?;
+        let rowid = lock(connection.py(), core)?.last_insert_rowid();
+        Ok((rowid != NO_ROWID).then_some(rowid))
+    }
+
+    /// Interrupts the reads that are under way.
+    fn interrupt_reads(&self, py: Python<'_>) {
+        without(py, || {
+            let reads = self.staff.reads.lock().clone();
+            for progress in reads {
+                progress.give_up();
+            }
+        });
     }
 
     /// Takes up nothing any more, and waits for `timeout` seconds until all have come back: the
@@ -276,10 +340,7 @@ impl Connections {
     fn close<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyTuple>> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
         for wanted in self.dispatcher.close() {
-            match wanted {
-                Wanted::Task(task) => task.reply.send(Outcome::Closed),
-                Wanted::Member(lend) => drop(lend(None)),
-            }
+            reply_of(wanted).send(Outcome::Closed);
         }
         let dispatcher = &self.dispatcher;
         let (places, are_all) = without(py, || dispatcher.wait_for_all(timeout));
@@ -292,11 +353,16 @@ impl Connections {
     /// requests were in them.
     fn statistics(&self) -> (usize, usize, usize, usize, u64, u64) {
         let statistics = self.dispatcher.statistics();
+        // What was withdrawn is only not taken out yet.
+        let waiting = self.dispatcher.waiting(|wanted| !match wanted {
+            Wanted::Task(task) => task.progress.is_withdrawn(),
+            Wanted::Member(loan) => loan.progress.is_withdrawn(),
+        });
         (
             statistics.idle,
             statistics.working,
             statistics.lent,
-            statistics.waiting,
+            waiting,
             statistics.batches,
             statistics.tasks,
         )
@@ -352,7 +418,7 @@ impl Staff {
         let left = match tasks.first().map(|task| task.kind) {
             Some(Kind::Write) => self.write(opened, tasks),
             _ => {
-                tasks.into_iter().for_each(|task| read(opened, task));
+                tasks.into_iter().for_each(|task| self.read(opened, task));
                 Vec::new()
             }
         };
@@ -391,9 +457,12 @@ impl Staff {
                 *answer = Err(error.clone());
             }
         }
+        // What a function of the user's has raised, and is none of SQLite's errors.
+        let mut kept = take_kept();
         let mut tasks = tasks.into_iter();
         for (answer, task) in answers.into_iter().zip(tasks.by_ref()) {
             task.reply.send(match answer {
+                Err(_) if kept.is_some() => kept.take().map_or(Outcome::Lost, Outcome::Raised),
                 Ok(answer) => {
                     let factory = match answer.rows.is_empty() {
                         true => None,
@@ -406,31 +475,46 @@ impl Staff {
         }
         tasks.collect()
     }
-}
 
-fn read(opened: &Opened, task: Task) {
-    if !task.progress.begin() {
-        task.reply.send(Outcome::GivenUp);
-        return;
+    fn read(&self, opened: &Opened, task: Task) {
+        /// Also if something panics.
+        struct Listed<'s>(&'s Staff, &'s Arc<Progress>);
+        impl Drop for Listed<'_> {
+            fn drop(&mut self) {
+                let mut reads = self.0.reads.lock();
+                reads.retain(|other| !Arc::ptr_eq(other, self.1));
+            }
+        }
+        if !task.progress.begin() {
+            task.reply.send(Outcome::GivenUp);
+            return;
+        }
+        self.reads.lock().push(Arc::clone(&task.progress));
+        let listed = Listed(self, &task.progress);
+        let is_one = task.kind == Kind::ReadFirst;
+        let reading = Reading::Always(Arc::clone(&opened.core));
+        let mut outcome = task
+            .progress
+            .reading(Some(reading), || match opened.is_plain {
+                true => match read_plain(opened, &task.request, is_one) {
+                    Ok(answer) => {
+                        let factory = match answer.rows.is_empty() {
+                            true => None,
+                            false => opened.factory(),
+                        };
+                        Outcome::Found(answer, factory, is_one)
+                    }
+                    Err(outcome) => outcome,
+                },
+                false => read_attached(opened, &task.request, is_one),
+            });
+        drop(listed);
+        // What a function of the user's has raised, and is none of SQLite's errors.
+        if let Some(raised) = take_kept() {
+            outcome = Outcome::Raised(raised);
+        }
+        task.reply.send(outcome);
     }
-    let is_one = task.kind == Kind::ReadFirst;
-    let reading = Reading::Always(Arc::clone(&opened.core));
-    let outcome = task
-        .progress
-        .reading(Some(reading), || match opened.is_plain {
-            true => match read_plain(opened, &task.request, is_one) {
-                Ok(answer) => {
-                    let factory = match answer.rows.is_empty() {
-                        true => None,
-                        false => opened.factory(),
-                    };
-                    Outcome::Found(answer, factory, is_one)
-                }
-                Err(outcome) => outcome,
-            },
-            false => read_attached(opened, &task.request, is_one),
-        });
-    task.reply.send(outcome);
 }
 
 fn read_plain(opened: &Opened, request: &Request, is_one: bool) -> Result<Answer, Outcome> {

@@ -4,25 +4,58 @@
 //! - What was given up before it began is not done; it begins once.
 //! - What reads is interrupted when it is given up; what writes is not, once it has begun.
 //! - Whoever waits gets one reply, whatever becomes of the job.
+//!
+//! SQLite forgets an interruption that comes before its statement has begun, so the thread that works on a
+//! job also looks for itself, now and then, whether that was given up.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use oxlite_core::{Connection as Core, Mutex};
+use oxlite_core::{Connection as Core, Mutex, fork_generation};
 use pyo3::prelude::*;
 
-use super::mailbox::{Inbox, Outcome};
+use super::mailbox::{Handover, Inbox, Mailbox, Outcome};
+use crate::gil::without;
 
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
-const GIVEN_UP: u8 = 2;
+/// Given up before it has begun.
+const WITHDRAWN: u8 = 2;
+/// Given up after it had begun.
+const LEFT: u8 = 3;
+
+thread_local! {
+    /// What this thread works on, if it may be broken off.
+    static WORKING_ON: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
+}
+
+/// Asked while a statement works or waits: whether it may be broken off, since nobody wants it any more.
+pub(crate) fn is_given_up() -> bool {
+    WORKING_ON.with_borrow(|progress| {
+        progress
+            .as_ref()
+            .is_some_and(|progress| progress.may_break_off())
+    })
+}
 
 /// How far a job is.
-#[derive(Default)]
 pub(super) struct Progress {
     phase: AtomicU8,
     /// What is interrupted when it is given up: held while it is, so that nothing else is interrupted.
     reading: Mutex<Option<Reading>>,
+    /// That of the process whose job it is: a forked child knows nothing of it.
+    generation: u32,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            phase: AtomicU8::new(WAITING),
+            reading: Mutex::default(),
+            generation: fork_generation(),
+        }
+    }
 }
 
 /// A connection that works on a job.
@@ -39,65 +72,98 @@ impl Progress {
         let begun =
             self.phase
                 .compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
-        begun.is_ok() || begun == Err(BEGUN)
+        begun != Err(WITHDRAWN)
+    }
+
+    /// Whether nobody wants it any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.phase.load(Ordering::Acquire), WITHDRAWN | LEFT)
+    }
+
+    /// Whether it was withdrawn before it has begun.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == WITHDRAWN
     }
 
     /// Runs `work`, in which it may be interrupted.
-    pub(super) fn reading<T>(&self, reading: Option<Reading>, work: impl FnOnce() -> T) -> T {
+    pub(super) fn reading<T>(
+        self: &Arc<Self>,
+        reading: Option<Reading>,
+        work: impl FnOnce() -> T,
+    ) -> T {
         /// Also if `work` panics.
-        struct Ended<'p>(&'p Progress);
+        struct Ended<'p>(&'p Progress, Option<Arc<Progress>>);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
                 self.0.reading.lock().take();
+                WORKING_ON.set(self.1.take());
             }
         }
         *self.reading.lock() = reading;
-        let _ended = Ended(self);
+        let _ended = Ended(self, WORKING_ON.replace(Some(Arc::clone(self))));
         work()
     }
 
     /// Gives it up; whether it had not begun.
-    fn give_up(&self) -> bool {
-        let given_up =
-            self.phase
-                .compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);
-        if given_up == Err(BEGUN) {
+    pub(super) fn give_up(&self) -> bool {
+        if self.generation != fork_generation() {
+            return false;
+        }
+        let gone = |from, to| {
+            let exchanged =
+                self.phase
+                    .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+            exchanged.is_ok()
+        };
+        if gone(WAITING, WITHDRAWN) {
+            return true;
+        }
+        if gone(BEGUN, LEFT) {
             match &*self.reading.lock() {
                 Some(Reading::Always(core)) => drop(core.interrupt()),
-                Some(Reading::AtTimes(core)) => core.interrupt_reading(),
+                Some(Reading::AtTimes(core)) => core.wake(),
                 None => {}
             }
         }
-        given_up.is_ok()
+        false
+    }
+
+    /// Whether what this very thread does for it is to be broken off.
+    fn may_break_off(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == LEFT
+            && match &*self.reading.lock() {
+                Some(Reading::Always(_)) => true,
+                Some(Reading::AtTimes(core)) => core.is_breakable(),
+                None => false,
+            }
     }
 }
 
-/// Where the outcome of a job goes.
-pub(super) struct Reply {
-    inbox: Arc<Inbox>,
-    /// The `asyncio.Future` of who waits; `None` once it has its reply.
-    future: Option<Py<PyAny>>,
-}
+/// Where the outcome of a job goes: the `asyncio.Future` of who waits, and the inbox of its loop; `None`
+/// once it has its reply, and where nobody waits.
+pub(super) struct Reply(Option<(Arc<Inbox>, Py<PyAny>)>);
 
 impl Reply {
-    pub(super) fn new(inbox: Arc<Inbox>, future: Py<PyAny>) -> Self {
-        Self {
-            inbox,
-            future: Some(future),
-        }
+    pub(super) fn new(mailbox: &Bound<'_, Mailbox>, future: Py<PyAny>) -> Self {
+        Self(Some((Arc::clone(&mailbox.get().inbox), future)))
+    }
+
+    /// To nobody.
+    pub(super) fn none() -> Self {
+        Self(None)
     }
 
     pub(super) fn send(mut self, outcome: Outcome) {
-        if let Some(future) = self.future.take() {
-            self.inbox.deliver(future, outcome);
+        if let Some((inbox, future)) = self.0.take() {
+            inbox.deliver(future, outcome);
         }
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if let Some(future) = self.future.take() {
-            self.inbox.deliver(future, Outcome::Lost);
+        if let Some((inbox, future)) = self.0.take() {
+            inbox.deliver(future, Outcome::Lost);
         }
     }
 }
@@ -105,16 +171,40 @@ impl Drop for Reply {
 /// A job that was submitted.
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Job {
-    pub(super) progress: Arc<Progress>,
+    progress: Arc<Progress>,
+    /// What it lends, if it does.
+    handover: Option<Arc<Handover>>,
+}
+
+impl Job {
+    pub(super) fn new(progress: Arc<Progress>) -> Self {
+        Self {
+            progress,
+            handover: None,
+        }
+    }
+
+    pub(super) fn lending(progress: Arc<Progress>, handover: Arc<Handover>) -> Self {
+        Self {
+            progress,
+            handover: Some(handover),
+        }
+    }
 }
 
 #[pymethods]
 impl Job {
-    /// Gives it up: what has not begun is not done, and a read that has is interrupted. Whether it had not
-    /// begun.
+    /// Gives it up: what has not begun is not done, a read that has is interrupted, and what is on its way
+    /// to a borrower goes back. Whether it had not begun.
     fn cancel(&self, py: Python<'_>) -> bool {
         // Whoever works on it may have the lock that this takes, and wait for the GIL.
-        let progress = &self.progress;
-        py.detach(|| progress.give_up())
+        without(py, || {
+            let had_not_begun = self.progress.give_up();
+            // After that: whoever puts something there looks once more whether it is wanted.
+            if let Some(handover) = &self.handover {
+                handover.take_back();
+            }
+            had_not_begun
+        })
     }
 }

@@ -4,12 +4,14 @@
 //! - What is delivered before the loop has collected wakes it once; what comes later wakes it again.
 //! - Futures are touched by the loop's own thread alone, in `collect`.
 //! - A long result does not keep the loop: it becomes Python objects piece by piece.
+//! - What is lent is accepted by a future, or goes back.
+//! - A mailbox that is closed, or a parent's in a forked child, keeps nothing that comes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxlite_core::{Answer, Bell, Error, Mutex};
+use oxlite_core::{Answer, Bell, Error, Mutex, fork_generation};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::gc::PyVisit;
@@ -42,8 +44,39 @@ pub(super) enum Outcome {
     Found(Answer, Option<Py<Connection>>, bool),
     /// What a write came to.
     Written(Answer, Option<Py<Connection>>),
-    /// Something lent, and what takes it back if nobody wants it any more.
-    Lent(Py<PyAny>, Box<dyn FnOnce(Python<'_>) + Send>),
+    /// Something lent.
+    Lent(Arc<Handover>),
+}
+
+/// Something that is lent, on its way to whoever borrows it: he takes it, or it is taken back.
+#[derive(Default)]
+pub(super) struct Handover(Mutex<Option<Lent>>);
+
+struct Lent {
+    object: Py<PyAny>,
+    /// Puts it back where it came from.
+    back: Box<dyn FnOnce() + Send>,
+}
+
+impl Handover {
+    pub(super) fn put(&self, object: Py<PyAny>, back: impl FnOnce() + Send + 'static) {
+        let back = Box::new(back);
+        *self.0.lock() = Some(Lent { object, back });
+    }
+
+    /// If nobody has taken it.
+    pub(super) fn take_back(&self) {
+        let lent = self.0.lock().take();
+        if let Some(lent) = lent {
+            (lent.back)();
+        }
+    }
+}
+
+impl Drop for Handover {
+    fn drop(&mut self) {
+        self.take_back();
+    }
 }
 
 struct Delivery {
@@ -57,11 +90,26 @@ pub(super) struct Inbox {
     delivered: Mutex<Vec<Delivery>>,
     /// Whether the loop knows that something is here.
     is_told: AtomicBool,
+    /// Set with `delivered` locked.
+    is_closed: AtomicBool,
+    /// That of the process whose loop it is.
+    generation: u32,
 }
 
 impl Inbox {
     pub(super) fn deliver(&self, future: Py<PyAny>, outcome: Outcome) {
-        self.delivered.lock().push(Delivery { future, outcome });
+        if self.generation != fork_generation() {
+            return; // the parent's, with a lock that one of its threads may have had
+        }
+        {
+            let mut delivered = self.delivered.lock();
+            if self.is_closed.load(Ordering::Relaxed) {
+                drop(delivered);
+                drop(outcome);
+                return;
+            }
+            delivered.push(Delivery { future, outcome });
+        }
         if !self.is_told.swap(true, Ordering::AcqRel) {
             self.bell.ring();
         }
@@ -98,6 +146,8 @@ impl Mailbox {
                 bell,
                 delivered: Mutex::new(Vec::new()),
                 is_told: AtomicBool::new(false),
+                is_closed: AtomicBool::new(false),
+                generation: fork_generation(),
             }),
             long: Mutex::new(VecDeque::new()),
         })
@@ -120,13 +170,32 @@ impl Mailbox {
         }
         let long = self.long.lock().pop_front();
         if let Some(mut long) = long {
-            match long.go_on(py) {
-                Ok(true) => resolve(py, &long.future, Ok(long.rows.bind(py).as_any())),
-                Ok(false) => self.long.lock().push_front(long),
-                Err(error) => resolve(py, &long.future, Err(error)),
+            if is_done(py, &long.future) {
+                drop(long);
+            } else {
+                match long.go_on(py) {
+                    Ok(true) => resolve(py, &long.future, Ok(long.rows.bind(py).as_any())),
+                    Ok(false) => self.long.lock().push_front(long),
+                    Err(error) => resolve(py, &long.future, Err(error)),
+                }
             }
         }
         !self.long.lock().is_empty()
+    }
+
+    /// For a loop that has been closed: lets go of what is here and of all that comes.
+    fn close(&self) {
+        if self.inbox.generation != fork_generation() {
+            return; // the parent's
+        }
+        let delivered = {
+            let mut delivered = self.inbox.delivered.lock();
+            self.inbox.is_closed.store(true, Ordering::Relaxed);
+            std::mem::take(&mut *delivered)
+        };
+        drop(delivered);
+        let long = std::mem::take(&mut *self.long.lock());
+        drop(long);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -171,9 +240,12 @@ impl Mailbox {
                 }
             }
             Outcome::Written(answer, connection) => written(py, &answer, connection),
-            Outcome::Lent(object, take_back) => {
-                if !set(py, &future, Ok(object.bind(py))) {
-                    take_back(py);
+            Outcome::Lent(handover) => {
+                let lent = handover.0.lock().take();
+                if let Some(lent) = lent
+                    && !set(py, &future, Ok(lent.object.bind(py)))
+                {
+                    (lent.back)();
                 }
                 return;
             }
@@ -245,6 +317,12 @@ impl Long {
         self.done = end;
         Ok(end == self.answer.rows.len())
     }
+}
+
+/// Whether nobody waits any more.
+fn is_done(py: Python<'_>, future: &Py<PyAny>) -> bool {
+    let is_done = future.bind(py).call_method0(intern!(py, "done"));
+    is_done.is_ok_and(|is_done| is_done.is_truthy().unwrap_or(true))
 }
 
 /// Gives a future its outcome; one that was cancelled needs none.

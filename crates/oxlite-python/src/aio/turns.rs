@@ -3,6 +3,7 @@
 //! A query runs without the GIL, and its rows become objects in the loop's thread; what else there is needs
 //! the GIL from its beginning to its end.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,17 +44,11 @@ struct Fetch {
 /// Turns that come one after the other.
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Turns {
-    dispatcher: Arc<Dispatcher<(), Turn>>,
+    dispatcher: Arc<Dispatcher<(), Turn, Infallible>>,
 }
 
 impl Turns {
-    fn submit(
-        &self,
-        mailbox: &Bound<'_, Mailbox>,
-        future: Py<PyAny>,
-        work: Work,
-        connection: Option<&Bound<'_, Connection>>,
-    ) -> Job {
+    fn submit(&self, reply: Reply, work: Work, connection: Option<&Bound<'_, Connection>>) -> Job {
         let progress = Arc::<Progress>::default();
         // Without one that is open nothing can be interrupted.
         let core = connection.and_then(|connection| connection.get().core().ok().cloned());
@@ -61,11 +56,11 @@ impl Turns {
             work,
             core,
             progress: Arc::clone(&progress),
-            reply: Reply::new(Arc::clone(&mailbox.get().inbox), future),
+            reply,
         };
-        // It is never closed.
+        // It is never closed; a parent's does nothing in a forked child, and says so.
         let _ = self.dispatcher.submit(Wanted::Task(turn));
-        Job { progress }
+        Job::new(progress)
     }
 }
 
@@ -93,7 +88,13 @@ impl Turns {
         arguments: Py<PyTuple>,
         connection: Option<&Bound<'_, Connection>>,
     ) -> Job {
-        self.submit(mailbox, future, Work::Call(function, arguments), connection)
+        let reply = Reply::new(mailbox, future);
+        self.submit(reply, Work::Call(function, arguments), connection)
+    }
+
+    /// The same, for what nobody waits for: it needs no loop.
+    fn call_unheard(&self, function: Py<PyAny>, arguments: Py<PyTuple>) {
+        self.submit(Reply::none(), Work::Call(function, arguments), None);
     }
 
     /// Has a query run, all of whose rows `future` gets; what is no query, or whose parameters or rows need
@@ -126,7 +127,7 @@ impl Turns {
             }),
             None => Work::Call(function, arguments),
         };
-        Ok(self.submit(mailbox, future, work, Some(connection)))
+        Ok(self.submit(Reply::new(mailbox, future), work, Some(connection)))
     }
 
     /// How many turns have not come.

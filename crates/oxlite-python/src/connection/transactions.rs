@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyInt, PyString};
 
 use super::{Connection, glance, lock};
 use crate::error::from_core;
-use crate::gil::detached;
+use crate::gil::{detached, detached_to_the_end};
 
 /// The module constant that stands for the control by `isolation_level`.
 pub(crate) const LEGACY_TRANSACTION_CONTROL: i32 = -1;
@@ -130,6 +130,13 @@ impl Connection {
             })
             .map_err(|error| from_core(py, error))
         })
+    }
+
+    /// Stops the reads that somebody has left in the middle of their rows; whether nothing is in the middle
+    /// of its work then.
+    pub(crate) fn end_reads(&self, py: Python<'_>) -> PyResult<bool> {
+        let locked = lock(py, self.core()?)?;
+        Ok(detached_to_the_end(py, locked, Locked::end_reads))
     }
 
     /// Runs `statement` if whether a transaction is open is as given.
