@@ -152,6 +152,20 @@ def test_who_came_later_does_not_vouch_for_what_a_dead_leader_may_have_seen(
     assert elder.answer().startswith("SyncFailedError")
 
 
+def test_who_came_between_two_dead_leaders_does_not_vouch_either(join: Join, path: Path) -> None:
+    first, second = join(), join()
+    meets(first, KILL)
+    writes(first, "first")
+    until(lambda: first.process.poll() is not None)
+    between = join()
+    meets(second, KILL)
+    writes(second, "second")
+    until(lambda: second.process.poll() is not None)
+    # Older than the second one's sync, but not than the first one's.
+    writes(between, "between")
+    assert between.answer().startswith("CommitOutcomeUnknown: a process that synced")
+
+
 def test_one_who_was_there_before_vouches_for_all(join: Join, path: Path) -> None:
     elder, leader = join(), join()
     meets(leader, KILL)

@@ -155,9 +155,11 @@ fn take_turn<G: Group>(group: &G, ticket: u64, is_beside: bool) -> Result<Turn, 
         return Ok(Turn::FoundDone);
     }
     let begun = group.begun();
-    // The latest sync that a leader began has not ended, and none is at it, or it is stopped.
-    let has_unknown_end = group.ended() != begun;
-    if has_unknown_end && group.opened_at() >= begun {
+    // The latest sync that a leader began has not ended, and none is at it, or it is stopped. Several
+    // leaders may have died one after the other: only who is older than the first of them may vouch.
+    let ended = group.ended();
+    let has_unknown_end = ended != begun;
+    if has_unknown_end && group.opened_at() > ended {
         return Ok(Turn::TooYoung(begun));
     }
     let number = begun + 1;

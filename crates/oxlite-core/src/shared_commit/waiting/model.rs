@@ -197,7 +197,8 @@ fn after_a_failed_sync_nobody_is_answered_and_nobody_waits() {
 
 #[test]
 fn a_leader_that_dies_is_followed_by_an_older_handle_alone() {
-    for opened_at in [0, 1] {
+    // How many leaders have died, one after the other, and when the others' handles were opened.
+    for (died, opened_at) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
         explore(2, move || {
             let machine = Machine::new(0);
             let dying = Process {
@@ -205,7 +206,7 @@ fn a_leader_that_dies_is_followed_by_an_older_handle_alone() {
                 opened_at: 0,
             };
             // It has begun, and its lock is free without a word.
-            dying.begin(1);
+            dying.begin(died);
             let threads = (0..2).map(|bit| {
                 let process = Process {
                     machine: Arc::clone(&machine),
