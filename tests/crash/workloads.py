@@ -5,6 +5,7 @@ How many threads meet where is up to them; what they want to do follows from the
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from tests.crash.verdict import COPY
 
 import oxlite
 from oxlite import sqlite3
+
+_BACKUP_SECONDS = 10.0
 
 
 def checkpoint(connection: sqlite3.Connection, generator: random.Random) -> None:
@@ -186,8 +189,22 @@ def short_backup(stage: Stage) -> None:
             caller.on_connection(source, 3, False)
             ((entries,),) = source.execute("SELECT count(*) FROM entry").fetchall()
             with stage.connection(COPY, **size) as target:
-                source.backup(target, pages=5)
+                source.backup(target, pages=5, progress=_given_up_after(_BACKUP_SECONDS))
                 stage.recorder.mark("copied", entries=entries)
+
+
+def _given_up_after(seconds: float) -> Callable[[int, int, int], None]:
+    """For a backup, which waits for locks as long as it takes.
+
+    SQLite keeps one for good whose unlocking has failed.
+    """
+    ends = time.monotonic() + seconds
+
+    def look(*_: int) -> None:
+        if time.monotonic() > ends:
+            raise sqlite3.OperationalError("the backup comes to no end")
+
+    return look
 
 
 def recovery(stage: Stage) -> None:

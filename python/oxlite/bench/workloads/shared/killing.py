@@ -46,10 +46,24 @@ class SharedKillsTask(KillsTask):
         self._leaders_lost: int | None = None
 
     def _meet(self, kind: str, number: int) -> int:
+        if self._scenario.commit == "shared":
+            self._await(self._have_most_begun, f"the writers do not begin before kill {number}")
         if kind != SYNCING:
             return super()._meet(kind, number)
         self._pause()
         return self._await(self._in_a_sync, f"nobody syncs before kill {number}")
+
+    def _have_most_begun(self) -> bool:
+        """Whether most of the writers have written.
+
+        Where fewer are killed before others have begun, the last one dies in its sync when there is
+        nobody left who was there before: then all is stopped, as it should be.
+        """
+        begun = sum(
+            self._acknowledged(place) > before
+            for place, before in enumerate(self._acknowledged_before)
+        )
+        return begun > self._writers // 2
 
     def _in_a_sync(self) -> int | None:
         first = self._any_place()
