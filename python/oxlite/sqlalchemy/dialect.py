@@ -9,7 +9,7 @@ the default level.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from sqlalchemy import exc, pool
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
@@ -19,7 +19,6 @@ from sqlalchemy.engine.interfaces import (
     ConnectArgsType,
     DBAPIConnection,
     DBAPICursor,
-    DBAPIModule,
     ExecutionContext,
     IsolationLevel,
 )
@@ -44,6 +43,9 @@ from oxlite.sqlalchemy.options import (
     refuse_drivers_word,
 )
 from oxlite.sqlalchemy.pools import OneThreadPool, QueuePool
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIModule  # not in the first releases of 2.0
 
 __all__ = ["SQLiteCompiler_oxlite", "SQLiteDialect_oxlite"]
 
@@ -91,11 +93,11 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         self.reader: Engine | None = None
 
     @classmethod
-    def import_dbapi(cls) -> DBAPIModule:
+    def import_dbapi(cls) -> "DBAPIModule":
         """The driver, as PEP 249 has it."""
         from oxlite.sqlalchemy import dbapi
 
-        return cast(DBAPIModule, dbapi)
+        return cast("DBAPIModule", dbapi)
 
     @classmethod
     def get_async_dialect_cls(cls, url: URL) -> type[Dialect]:
@@ -109,7 +111,7 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         """``QueuePool`` for files; a database in memory is one connection of one thread."""
         return QueuePool if cls._is_url_file_db(url) else OneThreadPool
 
-    def retrieve_dbapi_version(self, dbapi: DBAPIModule) -> Any:
+    def retrieve_dbapi_version(self, dbapi: "DBAPIModule") -> Any:
         """Oxlite's version; that of SQLite is ``server_version_info``."""
         from sqlalchemy import util
 
