@@ -64,13 +64,13 @@ def make_engine(file: Path) -> Iterator[MakeEngine]:
 @pytest.fixture
 def engine(make_engine: MakeEngine) -> sa.Engine:
     """An engine with short waits."""
-    return make_engine("?timeout=0.1")
+    return make_engine("?timeout=0.3")
 
 
 @pytest.fixture
 def other(make_engine: MakeEngine) -> sa.Engine:
     """Another engine on the same database: somebody else."""
-    return make_engine("?timeout=0.1")
+    return make_engine("?timeout=0.3")
 
 
 class Threads:

@@ -64,7 +64,7 @@ def test_the_same_url_serves_an_event_loop(open_engine: Open, note: sa.Table, dr
 def test_isolation_levels(open_engine: Open, note: sa.Table) -> None:
     async def test() -> None:
         query = sa.select(sa.func.count()).select_from(note)
-        async with open_engine("?timeout=0.1") as engine, open_engine("?timeout=0.1") as other:
+        async with open_engine("?timeout=0.3") as engine, open_engine("?timeout=0.1") as other:
 
             async def add(text: str) -> None:
                 async with other.begin() as elsewhere:

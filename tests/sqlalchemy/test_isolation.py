@@ -171,7 +171,7 @@ def test_read_committed_may_overwrite_what_came_between_and_for_update_may_not(
 def test_serializable_locks_from_the_start(
     make_engine: MakeEngine, other: sa.Engine, note: sa.Table
 ) -> None:
-    engine = make_engine("?timeout=0.1", isolation_level="SERIALIZABLE")
+    engine = make_engine("?timeout=0.3", isolation_level="SERIALIZABLE")
     with engine.connect() as connection:
         with connection.begin():
             assert in_transaction(connection)
@@ -188,7 +188,7 @@ def test_serializable_locks_from_the_start(
 def test_a_snapshot_stays_as_it_was_and_a_stale_one_is_not_written_on(
     make_engine: MakeEngine, other: sa.Engine, note: sa.Table
 ) -> None:
-    engine = make_engine("?timeout=0.1", isolation_level="SNAPSHOT")
+    engine = make_engine("?timeout=0.3", isolation_level="SNAPSHOT")
     with engine.connect() as connection:
         assert texts(connection, note) == ["first", "second"]
         add(other, note, "third")
