@@ -30,6 +30,7 @@ from oxlite import sqlite3
 from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect, refusal_to_lock
 from oxlite.sqlalchemy.isolation import (
     DEFAULT,
+    LEFT_TO_THE_DRIVER,
     LEVELS,
     DriverConnection,
     ReadOnly,
@@ -236,9 +237,10 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             oxlite.sqlite3.Error: What SQLite said; of a write that is refused, also by which
                 setting.
         """
-        if begins(statement):
+        # Without calls where it can be: it is on the way of every statement.
+        if not statement.startswith(LEFT_TO_THE_DRIVER) and begins(statement):
             self.transactions.begin_to_write(_connection_of(cursor))
-        elif _locks_rows(context):
+        if context is not None and getattr(context.compiled, "locks_rows", False):
             self._lock(_connection_of(cursor))
         try:
             cursor.execute(statement, parameters)
@@ -308,10 +310,6 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
     ) -> bool:
         """Whether a connection cannot be used any more, so that the pool should open others."""
         return is_disconnect(e)
-
-
-def _locks_rows(context: ExecutionContext | None) -> bool:
-    return context is not None and getattr(context.compiled, "locks_rows", False)
 
 
 def _connection_of(cursor: DBAPICursor) -> DriverConnection:

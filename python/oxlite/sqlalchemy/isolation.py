@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT",
+    "LEFT_TO_THE_DRIVER",
     "LEVELS",
     "DriverConnection",
     "Level",
@@ -209,8 +210,8 @@ def _driver(connection: DBAPIConnection) -> DriverConnection:
     return driver  # type: ignore[no-any-return]
 
 
-# The driver begins before these by itself; SELECT needs nothing.
-_LEFT_TO_THE_DRIVER: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
+LEFT_TO_THE_DRIVER: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
+"""How statements begin that need nothing: the driver begins before the writes by itself."""
 
 _BLANK: Final = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*"
 _FIRST_WORD: Final = re.compile(rf"{_BLANK}([a-z]+)", re.IGNORECASE | re.DOTALL)
@@ -233,7 +234,7 @@ def begins(statement: str) -> bool:
     Statements that change how the connection works or cannot run inside a transaction (PRAGMA,
     ATTACH, VACUUM) begin none.
     """
-    if statement.startswith(_LEFT_TO_THE_DRIVER):
+    if statement.startswith(LEFT_TO_THE_DRIVER):
         return False
     found = _FIRST_WORD.match(statement)
     if found is None:

@@ -81,27 +81,29 @@ class _NamesHolders(_Base):
         )
 
     def _do_get(self) -> ConnectionPoolEntry:
+        # Whether one has to wait, as far as can be told without a lock.
+        if self._overflow >= self._max_overflow > -1 and self.checkedin() == 0:
+            return self._wait_for_one()
+        return self._lend()
+
+    def _wait_for_one(self) -> ConnectionPoolEntry:
         begun = time.monotonic()
-        must_wait = self._is_exhausted()
-        if must_wait:
-            self._waiting += 1
+        self._waiting += 1
+        try:
+            return self._lend()
+        finally:
+            self._waiting -= 1
+            self._waits += 1
+            self._longest_wait = max(self._longest_wait, time.monotonic() - begun)
+
+    def _lend(self) -> ConnectionPoolEntry:
         try:
             entry = super()._do_get()
         except exc.TimeoutError as error:
             holders = ", ".join(map(str, self.holders())) or "nobody any more"
             raise exc.TimeoutError(f"{error.args[0]}; held by {holders}", code="3o7r") from None
-        finally:
-            if must_wait:
-                self._waiting -= 1
-                self._waits += 1
-                self._longest_wait = max(self._longest_wait, time.monotonic() - begun)
-        self._lent[entry] = (self._caller(), time.monotonic() if must_wait else begun)
+        self._lent[entry] = (self._caller(), time.monotonic())
         return entry
-
-    def _is_exhausted(self) -> bool:
-        """Whether whoever comes now has to wait, as far as one can tell without a lock."""
-        limit = self._max_overflow
-        return limit > -1 and self.overflow() >= limit and self.checkedin() == 0
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         # One that is lent out across a fork is not taken back: it is the parent's.

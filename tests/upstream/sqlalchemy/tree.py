@@ -63,7 +63,7 @@ STOCK = Driver("stock", "sqlite:///tree.db")
 OXLITE = Driver(
     "oxlite",
     "sqlite+oxlite:///tree.db?profile=stock",
-    ("-p", "register_dialect", "--requirements", "tree_requirements:Requirements"),
+    ("-p", "tree_plugin"),
 )
 
 
