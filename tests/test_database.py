@@ -490,7 +490,7 @@ def test_a_query_left_in_the_middle_keeps_no_snapshot(tmp_path: Path) -> None:
         other.close()
         assert db.query("SELECT * FROM t") == []
         db.execute("INSERT INTO t VALUES (1)")
-        with (  # noqa: PT012 - the end of the block raises it
+        with (  # noqa: PT012
             pytest.raises(sqlite3.ProgrammingError, match="ended inside"),
             db.write() as connection,
         ):

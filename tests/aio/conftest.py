@@ -31,9 +31,9 @@ def path(tmp_path: Path) -> Path:
 
 
 _PRELUDE = """
-import faulthandler
-faulthandler.dump_traceback_later(60, exit=True)
-import asyncio, gc, os, signal, sys, threading, time
+import asyncio, faulthandler, gc, os, signal, sys, threading, time
+faulthandler.register(signal.SIGALRM, chain=True)  # its own timer is not made for forks
+signal.alarm(60)
 import oxlite.aio
 from oxlite import sqlite3
 from oxlite.aio import Database, connect

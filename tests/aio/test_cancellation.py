@@ -22,7 +22,7 @@ Use = Callable[[Database], Coroutine[Any, Any, object]]
 def on(run: Run[Any], path: Path) -> On:
     """Runs a coroutine function with a database of one reader, which must be idle at the end."""
 
-    def on(main: Callable[[Database], Coroutine[Any, Any, None]], **options: Any) -> None:  # noqa: ANN401
+    def on(main: Callable[[Database], Coroutine[Any, Any, None]], **options: object) -> None:
         async def opened() -> None:
             async with Database(path, **({"readers": 1, "timeout": 30} | options)) as db:
                 await db.execute("CREATE TABLE t (x)")
@@ -355,7 +355,7 @@ def test_opening_and_closing_a_connection(run: Run[None], path: Path, pause: flo
         opened: list[sqlite3.Connection] = []
 
         class Noted(sqlite3.Connection):
-            def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+            def __init__(self, *arguments: object, **options: object) -> None:
                 super().__init__(*arguments, **options)
                 opened.append(self)
 

@@ -48,13 +48,16 @@ async def insert():
 async def endless():
     await db.query(ENDLESS)
 
+def is_idle():
+    return db.stats()[:4] == (2, 0, 0, 0)
+
 async def look():
-    # All that was lent has come back.
+    # All that was lent comes back.
     async with asyncio.timeout(30):
         async with db.read(), db.write():
             pass
         await db.execute("INSERT INTO t VALUES (9)")
-        await until(lambda: db.stats()[:4] == (2, 0, 0, 0))
+        await until(is_idle)
 """
 
 KINDS = ["in_read", "in_write", "in_stream", "insert", "endless"]
@@ -111,6 +114,8 @@ def test_a_loop_that_is_closed_with_work_in_flight(
             loop = asyncio.new_event_loop()
             loop.run_until_complete(main())
             loop.close()
+            # With the tasks still there, and without them.
+            asyncio.run(look())
             del loop
             tasks.clear()
             gc.collect()
@@ -121,7 +126,7 @@ def test_a_loop_that_is_closed_with_work_in_flight(
     )
     found = rows(path)
     assert found.count(1) == 3
-    assert found.count(9) == 3
+    assert found.count(9) == 6
     assert 2 not in found
 
 
@@ -225,7 +230,6 @@ def test_objects_that_nobody_closes_are_collected(child: Child, path: Path) -> N
         "anext(db.stream(ENDLESS))",
         "connection.execute(ENDLESS)",
         "connection.run_sync(lambda driver: driver.execute(ENDLESS).fetchall())",
-        "db.execute(ENDLESS)",
     ],
 )
 def test_ctrl_c_ends_a_long_read(child: Child, read: str) -> None:
@@ -286,7 +290,7 @@ def test_a_forked_child_uses_it_beside_its_parent(child: Child, path: Path) -> N
         for number in range(1, 4):
             child = os.fork()
             if child == 0:
-                faulthandler.dump_traceback_later(40, exit=True)
+                signal.alarm(40)
                 status = 1
                 try:
                     asyncio.run(use(number))
@@ -348,7 +352,7 @@ def test_a_fork_in_the_midst_of_work(child: Child, path: Path) -> None:
         for _ in range(40):
             child = os.fork()
             if child == 0:
-                faulthandler.dump_traceback_later(40, exit=True)
+                signal.alarm(40)
                 status = 1
                 try:
                     in_child()

@@ -33,6 +33,7 @@ from weakref import ReferenceType, WeakSet, ref
 from oxlite import sqlite3
 from oxlite._native import (
     Connections,
+    Job,
     LockedError,
     Mailbox,
     PoolTimeout,
@@ -40,7 +41,7 @@ from oxlite._native import (
     end_reads,
 )
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
-from oxlite.aio.loops import Turns, current, forget_closed, reply
+from oxlite.aio.loops import Turns, current, forget_closed, reply, silence
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
 from oxlite.upkeep import Upkeep
@@ -69,6 +70,7 @@ def _begin_anew() -> None:
 
 
 def _finish() -> None:
+    silence()
     for database in list(_databases):
         database._end()
 
@@ -79,39 +81,64 @@ atexit.register(_finish)
 
 
 class _Loan:
-    """A connection that is lent: given back once, at the latest when nobody knows it any more."""
+    """A connection that is lent, from the wish for it on.
+
+    It is given back once, at the latest when nobody knows it any more.
+    """
 
     def __init__(
-        self, database: "Database", connections: Connections, driver: sqlite3.Connection
+        self,
+        database: "Database",
+        connections: Connections,
+        job: Job,
+        future: "Future[sqlite3.Connection]",
     ) -> None:
-        self.connection = Connection._lent(driver)
+        self.loop = future.get_loop()
         self._database = database
         self._connections = connections
-        self._driver: sqlite3.Connection | None = driver
+        self._job = job
+        self._future = future
+        self._connection: Connection | None = None
+        self._is_over = False
 
-    def give_back(self) -> "tuple[Callable[..., None], Connections, sqlite3.Connection] | None":
-        """How it is given back, the first time; nothing can be done with the connection then."""
-        driver, self._driver = self._driver, None
-        if driver is None:
-            return None
-        self.connection._end(
-            "This connection was given back at the end of the block in which it was borrowed:"
-            " borrow one again, with db.read() or db.write()."
-        )
-        database, connections = self._database, self._connections
-        if connections is not database._readers and connections is not database._writer:
-            return None  # forked inside the block: it is the parent's
-        return database._give_back, connections, driver
+    def begin(self, driver: sqlite3.Connection) -> Connection:
+        """The connection has come."""
+        self._connection = connection = Connection._lent(driver)
+        return connection
 
     def leave(self) -> None:
         """Give it back when what it still does is done: nobody waits, and no loop need run."""
-        if back := self.give_back():
-            self.connection._turns.call_unheard(*back)
+        if way := self._over():
+            turns, give_back, connections, driver = way
+            turns.call_unheard(give_back, connections, driver)
 
     async def end(self) -> None:
         """Give it back, whoever waits for that."""
-        if back := self.give_back():
-            await asyncio.shield(self.connection._turns.call_anyway(*back))
+        if way := self._over():
+            turns, give_back, connections, driver = way
+            await asyncio.shield(turns.call_anyway(give_back, connections, driver))
+
+    def _over(
+        self,
+    ) -> tuple[Turns, Callable[..., None], Connections, sqlite3.Connection] | None:
+        """How it is given back, the first time; nothing can be done with the connection then."""
+        if self._is_over:
+            return None
+        self._is_over = True
+        database, connections, connection = self._database, self._connections, self._connection
+        if connections is not database._readers and connections is not database._writer:
+            return None  # forked meanwhile: it is the parent's
+        if connection is None:
+            self._job.cancel()
+            future = self._future
+            if not future.done() or future.cancelled() or future.exception() is not None:
+                return None
+            return Turns(), database._give_back, connections, future.result()
+        connection._end(
+            "This connection was given back at the end of the block in which it was borrowed:"
+            " borrow one again, with db.read() or db.write()."
+        )
+        return connection._turns, database._give_back, connections, self._future.result()
 
     def __del__(self) -> None:
         """For a block that was not left: its loop is no more, or its generator was dropped."""
@@ -199,6 +226,7 @@ class Database:
         self._upkeep = Upkeep()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
+        self._loans: WeakSet[_Loan] = WeakSet()
         # In which loops somebody may wait too long.
         self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
 
@@ -434,37 +462,41 @@ class Database:
         self, connections: Connections, timeout: float | None = None
     ) -> AsyncIterator[Connection]:
         """Borrow a connection. It is given back with its transaction rolled back if one is open."""
-        loan = await self._take(connections, self._timeout if timeout is None else timeout)
+        loan, connection = await self._take(connections, timeout)
         try:
-            yield loan.connection
+            yield connection
         except (CancelledError, GeneratorExit):
             loan.leave()  # who is cancelled goes on at once; and perhaps no loop runs
             raise
         finally:
             await loan.end()
 
-    async def _take(self, connections: Connections, timeout: float) -> _Loan:
+    async def _take(
+        self, connections: Connections, timeout: float | None
+    ) -> tuple[_Loan, Connection]:
+        if timeout is None:
+            timeout = self._timeout
         loop, mailbox = current()
         future: Future[sqlite3.Connection] = loop.create_future()
         job = connections.take(mailbox, future)
         if mailbox not in self._watched:
             self._watch(loop, mailbox)
+        loan = _Loan(self, connections, job, future)
+        self._loans.add(loan)
         limit = asyncio.timeout(max(timeout, _HAND_OVER_WITHIN))
         try:
             async with limit:
-                driver = await reply(job, future)
+                driver = await future
         except BaseException:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                # It came at the very moment.
-                connections.give(future.result())
+            loan.leave()  # it may have come at the very moment
             if not limit.expired():
                 raise
         else:
             task = asyncio.current_task()
             name = "somebody" if task is None else f"task {task.get_name()!r}"
             self._lent[driver] = (name, time.monotonic())
-            return _Loan(self, connections, driver)
-        forget_closed()
+            return loan, loan.begin(driver)
+        self._reclaim()
         raise self._writer_in_use() if connections is self._writer else self._readers_in_use()
 
     def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
@@ -507,6 +539,7 @@ class Database:
 
     def _watch(self, loop: AbstractEventLoop, mailbox: Mailbox) -> None:
         """See to it that nobody in this loop waits for longer than the timeout."""
+        self._reclaim()
         for other, watched in list(self._watched.items()):
             its_loop = watched()
             if its_loop is None or its_loop.is_closed():
@@ -514,19 +547,31 @@ class Database:
         self._watched[mailbox] = ref(loop)
         timeout = max(self._timeout, _HAND_OVER_WITHIN)
 
+        itself = ref(self)
+
         def look() -> None:
-            self._watched.pop(mailbox, None)
-            forget_closed()
+            this = itself()
+            if this is None:
+                return
+            this._watched.pop(mailbox, None)
+            this._reclaim()
             rest = [
-                self._readers.expire(timeout, "no reader came back in time", False),
-                self._writer.expire(timeout, "the writer has been in use", True),
+                this._readers.expire(timeout, "no reader came back in time", False),
+                this._writer.expire(timeout, "the writer has been in use", True),
             ]
             waits = [seconds for seconds in rest if seconds is not None]
             if waits:
-                self._watched[mailbox] = ref(loop)
+                this._watched[mailbox] = ref(loop)
                 loop.call_later(min(waits), look)
 
         loop.call_later(timeout, look)
+
+    def _reclaim(self) -> None:
+        """Take back what was lent in loops that were closed: nobody there gives it back."""
+        forget_closed()
+        for loan in list(self._loans):
+            if loan.loop.is_closed():
+                loan.leave()
 
     async def _optimize(self) -> None:
         """Have the planner's statistics looked at, unless the writer is in use."""
@@ -557,7 +602,7 @@ class Database:
         """
         if self._is_closed:
             return
-        forget_closed()
+        self._reclaim()
         kept = await asyncio.shield(Turns().call_anyway(self._close_now, timeout))
         if kept is not None:
             raise sqlite3.OperationalError(
@@ -585,10 +630,12 @@ class Database:
         idle, have_come = connections.close(timeout)
         if not have_come:
             connections.interrupt_reads()
-            for connection in tuple(self._lent):
-                if (connection is self._writing) == (connections is self._writer):
-                    with suppress(sqlite3.Error):
-                        connection.interrupt()
+            users = [lent for lent in tuple(self._lent) if lent is not self._writing]
+            if connections is self._writer:
+                users = [] if self._writing is None else [self._writing]
+            for connection in users:
+                with suppress(sqlite3.Error):
+                    connection.interrupt()
             # An interrupted statement ends at once; a task that only holds its connection does not.
             self._close_idle(idle)
             idle, have_come = connections.close(grace)
@@ -607,7 +654,8 @@ class Database:
         if self._is_closed:
             return
         self._is_closed = True
-        forget_closed()
+        self._readers.end()
+        self._writer.end()
         is_lent = self._writer.statistics()[2]
         self._close_these(self._writer, 0.0 if is_lent else _LAST_WRITES_WITHIN, 0.1)
         self._close_these(self._readers, 0.0, 0.1)

@@ -19,7 +19,7 @@ from oxlite._native import Job, Mailbox
 from oxlite._native import Turns as NativeTurns
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Turns", "current", "forget_closed", "reply"]
+__all__ = ["Turns", "current", "forget_closed", "reply", "silence"]
 
 _T = TypeVar("_T")
 
@@ -64,6 +64,12 @@ def forget_closed() -> None:
             mailbox.close()
             if _latest is not None and _latest[1] is mailbox:
                 _latest = None
+
+
+def silence() -> None:
+    """The process ends: loops that still run, in threads that end with it, are told nothing."""
+    for mailbox in list(_mailboxes.values()):
+        mailbox.close()
 
 
 def _listen(loop: AbstractEventLoop, mailbox: Mailbox) -> None:

@@ -54,7 +54,8 @@ fn until_idle(dispatcher: &Counted) {
 #[test]
 fn what_is_asked_for_is_done_once() {
     explore(3, || {
-        let (done, refused) = (Arc::default(), Arc::default());
+        let done = Arc::<AtomicUsize>::default();
+        let refused = Arc::<AtomicUsize>::default();
         let dispatcher = counting(&done);
         let threads = vec![
             asking(&dispatcher, 1, &refused),
@@ -71,7 +72,8 @@ fn what_is_asked_for_is_done_once() {
 #[test]
 fn what_comes_back_goes_on_to_what_waits() {
     explore(3, || {
-        let (done, refused) = (Arc::default(), Arc::default());
+        let done = Arc::<AtomicUsize>::default();
+        let refused = Arc::<AtomicUsize>::default();
         let dispatcher = counting(&done);
         let lent = Arc::new(Mutex::new(None));
         let wish = Wanted::Member(Loan(Arc::clone(&lent)));
@@ -102,7 +104,8 @@ fn what_comes_back_goes_on_to_what_waits() {
 #[test]
 fn closing_hands_back_what_is_not_done_and_waits_for_the_rest() {
     explore(3, || {
-        let (done, refused) = (Arc::default(), Arc::default());
+        let done = Arc::<AtomicUsize>::default();
+        let refused = Arc::<AtomicUsize>::default();
         let dispatcher = counting(&done);
         let closing: Work = {
             let (dispatcher, refused) = (Arc::clone(&dispatcher), Arc::clone(&refused));

@@ -94,6 +94,8 @@ struct Staff {
     is_plain: AtomicBool,
     /// Reads that are under way.
     reads: Mutex<Vec<Arc<Progress>>>,
+    /// Whether the process ends: then nobody is refused, for nobody would hear it.
+    is_ending: AtomicBool,
 }
 
 type Tasks = Dispatcher<Place, Task, Loan>;
@@ -151,7 +153,7 @@ impl Connections {
         request: Request,
         kind: Kind,
     ) -> PyResult<Job> {
-        let progress = Arc::<Progress>::default();
+        let progress = Progress::new(Some(mailbox));
         let task = Task {
             request,
             kind,
@@ -164,11 +166,15 @@ impl Connections {
     }
 
     fn send(&self, wanted: Wanted<Task, Loan>) -> PyResult<()> {
-        self.dispatcher.submit(wanted).map_err(|refused| {
-            // It is raised here and now.
-            reply_of(refused).send(Outcome::GivenUp);
-            closed()
-        })
+        let Err(refused) = self.dispatcher.submit(wanted) else {
+            return Ok(());
+        };
+        // It is raised here and now.
+        reply_of(refused).send(Outcome::GivenUp);
+        match self.staff.is_ending.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(closed()),
+        }
     }
 }
 
@@ -200,6 +206,7 @@ impl Connections {
             timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
             is_plain: AtomicBool::new(false),
             reads: Mutex::default(),
+            is_ending: AtomicBool::new(false),
         });
         let perform = {
             let staff = Arc::clone(&staff);
@@ -254,7 +261,7 @@ impl Connections {
 
     /// Lends `future` a connection when its turn has come; it is to be given back.
     fn take(&self, mailbox: &Bound<'_, Mailbox>, future: Py<PyAny>) -> PyResult<Job> {
-        let progress = Arc::<Progress>::default();
+        let progress = Progress::new(Some(mailbox));
         let handover = Arc::<Handover>::default();
         let job = Job::lending(Arc::clone(&progress), Arc::clone(&handover));
         self.send(Wanted::Member(Loan {
@@ -333,6 +340,11 @@ impl Connections {
                 progress.give_up();
             }
         });
+    }
+
+    /// The process ends: whoever still asks, in a thread that ends with it, is left waiting.
+    fn end(&self) {
+        self.staff.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Takes up nothing any more, and waits for `timeout` seconds until all have come back: the

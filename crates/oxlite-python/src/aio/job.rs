@@ -44,18 +44,10 @@ pub(super) struct Progress {
     phase: AtomicU8,
     /// What is interrupted when it is given up: held while it is, so that nothing else is interrupted.
     reading: Mutex<Option<Reading>>,
+    /// Where its loop is told of it. With a loop that is closed it is given up.
+    inbox: Option<Arc<Inbox>>,
     /// That of the process whose job it is: a forked child knows nothing of it.
     generation: u32,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self {
-            phase: AtomicU8::new(WAITING),
-            reading: Mutex::default(),
-            generation: fork_generation(),
-        }
-    }
 }
 
 /// A connection that works on a job.
@@ -67,8 +59,25 @@ pub(super) enum Reading {
 }
 
 impl Progress {
+    /// Of a job that is done for a loop, or whoever waits.
+    pub(super) fn new(mailbox: Option<&Bound<'_, Mailbox>>) -> Arc<Self> {
+        Arc::new(Self {
+            phase: AtomicU8::new(WAITING),
+            reading: Mutex::default(),
+            inbox: mailbox.map(|mailbox| Arc::clone(&mailbox.get().inbox)),
+            generation: fork_generation(),
+        })
+    }
+
+    fn has_lost_its_loop(&self) -> bool {
+        self.inbox.as_ref().is_some_and(|inbox| inbox.is_closed())
+    }
+
     /// Whether it is still wanted; from now on it has begun. True again for one that has begun.
     pub(super) fn begin(&self) -> bool {
+        if self.has_lost_its_loop() && self.phase.load(Ordering::Acquire) == WAITING {
+            return false;
+        }
         let begun =
             self.phase
                 .compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
@@ -130,7 +139,7 @@ impl Progress {
 
     /// Whether what this very thread does for it is to be broken off.
     fn may_break_off(&self) -> bool {
-        self.phase.load(Ordering::Acquire) == LEFT
+        (self.phase.load(Ordering::Acquire) == LEFT || self.has_lost_its_loop())
             && match &*self.reading.lock() {
                 Some(Reading::Always(_)) => true,
                 Some(Reading::AtTimes(core)) => core.is_breakable(),

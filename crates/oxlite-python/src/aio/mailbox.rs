@@ -48,6 +48,15 @@ pub(super) enum Outcome {
     Lent(Arc<Handover>),
 }
 
+impl Outcome {
+    /// Nobody takes it any more, though somebody may still know of it: a task that is gone with its loop.
+    fn go_unwanted(self) {
+        if let Self::Lent(handover) = self {
+            handover.take_back();
+        }
+    }
+}
+
 /// Something that is lent, on its way to whoever borrows it: he takes it, or it is taken back.
 #[derive(Default)]
 pub(super) struct Handover(Mutex<Option<Lent>>);
@@ -97,6 +106,11 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
+    /// Whether its loop has been closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
     pub(super) fn deliver(&self, future: Py<PyAny>, outcome: Outcome) {
         if self.generation != fork_generation() {
             return; // the parent's, with a lock that one of its threads may have had
@@ -105,7 +119,7 @@ impl Inbox {
             let mut delivered = self.delivered.lock();
             if self.is_closed.load(Ordering::Relaxed) {
                 drop(delivered);
-                drop(outcome);
+                outcome.go_unwanted();
                 return;
             }
             delivered.push(Delivery { future, outcome });
@@ -193,7 +207,9 @@ impl Mailbox {
             self.inbox.is_closed.store(true, Ordering::Relaxed);
             std::mem::take(&mut *delivered)
         };
-        drop(delivered);
+        for delivery in delivered {
+            delivery.outcome.go_unwanted();
+        }
         let long = std::mem::take(&mut *self.long.lock());
         drop(long);
     }

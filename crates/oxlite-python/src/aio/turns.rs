@@ -88,13 +88,17 @@ impl Turns {
         arguments: Py<PyTuple>,
         connection: Option<&Bound<'_, Connection>>,
     ) -> Job {
+        // What is not to be interrupted is done whoever waits.
+        let progress = Progress::new(connection.is_some().then_some(mailbox));
         let reply = Reply::new(mailbox, future);
-        self.submit(reply, Work::Call(function, arguments), connection)
+        let work = Work::Call(function, arguments);
+        self.submit(progress, reply, work, connection)
     }
 
     /// The same, for what nobody waits for: it needs no loop.
     fn call_unheard(&self, function: Py<PyAny>, arguments: Py<PyTuple>) {
-        self.submit(Reply::none(), Work::Call(function, arguments), None);
+        let work = Work::Call(function, arguments);
+        self.submit(Progress::new(None), Reply::none(), work, None);
     }
 
     /// Has a query run, all of whose rows `future` gets; what is no query, or whose parameters or rows need
@@ -127,7 +131,9 @@ impl Turns {
             }),
             None => Work::Call(function, arguments),
         };
-        Ok(self.submit(Reply::new(mailbox, future), work, Some(connection)))
+        let progress = Progress::new(Some(mailbox));
+        let reply = Reply::new(mailbox, future);
+        Ok(self.submit(progress, reply, work, Some(connection)))
     }
 
     /// How many turns have not come.

@@ -1,0 +1,110 @@
+"""Nothing is kept: descriptors, threads and memory are as they were, however often one begins anew."""  # noqa: E501
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.aio.loops import Run
+
+from oxlite import aio
+from oxlite.aio import Database
+from oxlite.aio.loops import _mailboxes, forget_closed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+CYCLES = 200
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+def workers() -> int:
+    tasks = Path("/proc/self/task").iterdir()
+    return sum((task / "comm").read_text().startswith("oxlite-worker") for task in tasks)
+
+
+def resident_kilobytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4
+
+
+@pytest.fixture
+def grows() -> Callable[[], None]:
+    """Fails if there is more than when the fixture was made, but for a few of what is kept a while."""  # noqa: E501
+    gc.collect()
+    before = descriptors()
+
+    def grows() -> None:
+        gc.collect()
+        forget_closed()
+        gc.collect()
+        assert descriptors() <= before + 6
+        assert len(_mailboxes) <= 1
+        # They are used again, and end by themselves after a while.
+        assert workers() <= 30
+
+    return grows
+
+
+def test_loops_come_and_go(run: Run[Any], path: Path, grows: Callable[[], None]) -> None:
+    async def use() -> None:
+        async with Database(path, readers=2, timeout=30) as db:
+            await db.execute("CREATE TABLE IF NOT EXISTS t (x)")
+            await db.execute("INSERT INTO t VALUES (1)")
+            await db.query("SELECT * FROM t LIMIT 1")
+        async with aio.connect(path) as connection:
+            await connection.execute_fetchall("SELECT 1")
+
+    for _ in range(CYCLES):
+        run(use)
+    grows()
+
+
+def test_a_database_outlives_many_loops(
+    run: Run[Any], path: Path, grows: Callable[[], None]
+) -> None:
+    db = Database(path, readers=2, timeout=30)
+
+    async def use() -> None:
+        await db.execute("CREATE TABLE IF NOT EXISTS t (x)")
+        async with db.read() as connection:
+            await connection.execute("SELECT 1")
+        await db.query("SELECT 1")
+
+    for _ in range(CYCLES):
+        run(use)
+    assert len(db._watched) <= 2
+    assert len(db._lent) == 0
+    run(db.close)
+    grows()
+
+
+def test_repeated_queries_need_no_more_memory(run: Run[Any], path: Path) -> None:
+    async def main() -> None:
+        async with Database(path, readers=2, timeout=30) as db:
+            await db.execute("CREATE TABLE t (x)")
+            await db.executemany("INSERT INTO t VALUES (?)", [("x" * 1000,)] * 200)
+
+            async def use() -> None:
+                for _ in range(300):
+                    await db.query("SELECT x FROM t")
+                    await db.execute("UPDATE t SET x = x WHERE rowid = 1")
+                    async with db.write() as connection:
+                        await connection.execute_fetchall("SELECT x FROM t")
+                    async for _ in db.stream("SELECT x FROM t"):
+                        break
+
+            await use()
+            gc.collect()
+            before = resident_kilobytes()
+            await use()
+            await use()
+            gc.collect()
+            # Each query holds 200 kB: a thousandth of what was asked for would be seen.
+            assert resident_kilobytes() - before < 20_000
+
+    run(main)
