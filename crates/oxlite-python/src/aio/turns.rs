@@ -48,8 +48,13 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    fn submit(&self, reply: Reply, work: Work, connection: Option<&Bound<'_, Connection>>) -> Job {
-        let progress = Arc::<Progress>::default();
+    fn submit(
+        &self,
+        progress: Arc<Progress>,
+        reply: Reply,
+        work: Work,
+        connection: Option<&Bound<'_, Connection>>,
+    ) -> Job {
         // Without one that is open nothing can be interrupted.
         let core = connection.and_then(|connection| connection.get().core().ok().cloned());
         let turn = Turn {
