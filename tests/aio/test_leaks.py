@@ -1,4 +1,4 @@
-"""Nothing is kept: descriptors, threads and memory are as they were, however often one begins anew."""  # noqa: E501
+"""Nothing is kept: descriptors, threads and memory are as they were, after however many loops."""
 
 import gc
 import os
@@ -34,7 +34,7 @@ def resident_kilobytes() -> int:
 
 @pytest.fixture
 def grows() -> Callable[[], None]:
-    """Fails if there is more than when the fixture was made, but for a few of what is kept a while."""  # noqa: E501
+    """Fails if there is more than at the beginning, but for the few that are kept a while."""
     gc.collect()
     before = descriptors()
 
