@@ -162,7 +162,9 @@ def report(
         f"# SQLAlchemy {release}: its whole tree of tests",
         "",
         f"CPython {sys.version.split()[0]}. The standard library's driver on SQLite"
-        f" {sqlite3.sqlite_version}, Oxlite on {package.sqlite_version}; a database file each.",
+        f" {sqlite3.sqlite_version}, Oxlite on {package.sqlite_version}; a database file each."
+        " In these tests Oxlite's dialect has the other driver's name, so those for that one alone"
+        " run as well. `make test-upstream EVIDENCE=docs/evidence/sqlalchemy-upstream.md` repeats it.",
         "",
         "| driver | URL | passed | skipped | failed |",
         "|---|---|---:|---:|---:|",
@@ -178,6 +180,8 @@ def report(
     lines += ["", f"## Fails or is skipped on Oxlite alone: {len(problems)}", ""]
     for test, what in problems.items():
         lines.append(f"- `{test}`: {what}. {declared.get(test, '**Not declared.**')}")
+    both = sorted(t for t, outcome in oxlite.items() if outcome == stock.get(t) == "failed")
+    lines += ["", f"## Fails on both: {len(both)}", "", *(f"- `{test}`" for test in both)]
     lines += ["", f"## Passes on Oxlite alone: {len(better)}", ""]
     lines += [f"- `{test}` ({stock.get(test, 'missing')})" for test in better]
     return "\n".join(lines).rstrip() + "\n"
