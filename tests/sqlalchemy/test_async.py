@@ -263,7 +263,7 @@ def test_a_connection_that_is_forgotten_is_closed(
     assert connection.execute("SELECT count(*) FROM note").fetchone() == (2,)
 
 
-def test_a_connection_that_outlives_its_loop_is_dropped(file: Path, note: sa.Table) -> None:
+def test_a_connection_that_outlives_its_loop_is_closed(file: Path, note: sa.Table) -> None:
     async def test() -> Any:
         engine = create_async_engine(f"sqlite+oxlite:///{file}")
         connection = await engine.connect()
@@ -276,8 +276,9 @@ def test_a_connection_that_outlives_its_loop_is_dropped(file: Path, note: sa.Tab
     raw.terminate()
     del connection, raw, engine
     gc.collect()
-    other = oxlite.connect(file, timeout=1)
+    other = oxlite.connect(file, timeout=10)
     other.execute("DELETE FROM note")
+    other.close()
 
 
 def test_listeners_use_the_connection_as_a_blocking_one(open_engine: Open, tmp_path: Path) -> None:

@@ -103,17 +103,13 @@ class AsyncConnection(AdaptedConnection):
     def terminate(self) -> None:
         """Close the connection of somebody who was cancelled, or has forgotten it.
 
-        What has begun ends first; a second cancellation leaves that to the background. Outside the
-        event loop nothing can be waited for: there the connection closes when it is dropped.
+        What has begun ends first. Where nobody can wait for that, in the garbage collector or
+        outside the event loop, it happens in the background.
         """
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        closing = loop.create_task(self._connection.close())
-        # Where no greenlet waits, it closes in the background.
-        with suppress(exc.MissingGreenlet):
-            await_only(asyncio.shield(closing))
+        closing = self._connection.stop()
+        if closing is not None:
+            with suppress(exc.MissingGreenlet):
+                await_only(asyncio.shield(closing))
 
 
 class AsyncCursor:

@@ -164,7 +164,8 @@ def report(
         f"CPython {sys.version.split()[0]}. The standard library's driver on SQLite"
         f" {sqlite3.sqlite_version}, Oxlite on {package.sqlite_version}; a database file each."
         " In these tests Oxlite's dialect has the other driver's name, so those for that one alone"
-        " run as well. `make test-upstream EVIDENCE=docs/evidence/sqlalchemy-upstream.md` repeats it.",
+        " run as well. To repeat it:"
+        " `make test-upstream EVIDENCE=docs/evidence/sqlalchemy-upstream.md`.",
         "",
         "| driver | URL | passed | skipped | failed |",
         "|---|---|---:|---:|---:|",
