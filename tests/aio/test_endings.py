@@ -235,6 +235,9 @@ def test_objects_that_nobody_closes_are_collected(child: Child, path: Path) -> N
 def test_ctrl_c_ends_a_long_read(child: Child, read: str) -> None:
     child(
         f"""
+        # Whoever runs the tests in the background has it ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
         async def main():
             global ended
             async with Database(path, timeout=30) as db, connect(path) as connection:
