@@ -25,6 +25,8 @@ HEAD, WAITING, HOLDER = range(3)
 
 _ACTOR = """
 import os, signal, sqlite3 as standard, sys, threading, time
+# Whoever runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.argv[2] == "oxlite":
     import oxlite
     connection = oxlite.connect(sys.argv[1], isolation_level=None, timeout=30)
