@@ -2,5 +2,5 @@
 
 import signal
 
-# Whoever runs the tests in the background has it ignored, and so would all processes that they start.
+# In a shell's background it is ignored, and so it would be by all processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
