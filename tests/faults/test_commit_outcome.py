@@ -120,7 +120,7 @@ def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
         db.execute("CREATE TABLE u (x CHECK (x = 0))")
         POISON = "INSERT OR ROLLBACK INTO u VALUES (?)"
         opened = [db._writer.connection]
-        db._setup = opened.append
+        db._opener._setup = opened.append
         writer, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
         injector.arm("sync", 1, False, errno.EIO)
         writer.give()

@@ -16,9 +16,12 @@ import oxlite
 
 WRITERS = 2
 
-# What a writer may add between two looks at the log, and a commit that comes before the end of a
-# checkpoint: generous, since it depends on who has the processors.
-SLACK_BYTES = 24 << 20
+# What is written while a checkpoint runs comes on top of the limits. It takes milliseconds, and
+# most of a second where the disk is busy with somebody else's data.
+CHECKPOINT_SECONDS = 1.0
+
+# A write changes one page: a frame.
+FRAME_BYTES = 4096 + 24
 
 _WRITER = """
 import json, logging, sys, time, oxlite
@@ -100,7 +103,8 @@ class Outcome:
     @property
     def bound_bytes(self) -> int:
         """What the log stays below where no reader stays for longer than it is waited for."""
-        return 2 * self.limit_bytes + SLACK_BYTES
+        written_bytes_per_second = self.writes / self.seconds * FRAME_BYTES
+        return 2 * self.limit_bytes + int(CHECKPOINT_SECONDS * written_bytes_per_second)
 
 
 def soak(folder: Path, readers: Readers, seconds: float, limit_bytes: int) -> Outcome:
