@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -501,6 +502,35 @@ def test_many_small_results_do_not_hurry_a_long_one(on: On) -> None:
                 rows = await other.query(NUMBERS.format(100_000))
         assert len(rows) == 100_000
         assert most <= 2
+
+    on(main)
+
+
+def test_the_loop_has_its_turns_while_many_results_come(on: On) -> None:
+    async def main(db: Database) -> None:
+        turn = 0
+        turns_of_ends = []
+
+        def take_a_turn() -> None:
+            nonlocal turn
+            turn += 1
+            if len(turns_of_ends) < len(queries):
+                loop.call_soon(take_a_turn)
+
+        async def query(i: int) -> None:
+            assert await db.query("SELECT ?", (i,)) == [(i,)]
+            turns_of_ends.append(turn)
+
+        loop = asyncio.get_running_loop()
+        queries = [asyncio.create_task(query(i)) for i in range(100)]
+        await asyncio.sleep(0)
+        # The loop is kept until all are here, so they come to it at one time.
+        while db.stats().readers_waiting or db.stats().readers_lent:
+            time.sleep(0.001)
+        take_a_turn()
+        await asyncio.gather(*queries)
+        most = max(turns_of_ends.count(turn) for turn in turns_of_ends)
+        assert most <= 8, turns_of_ends
 
     on(main)
 

@@ -45,7 +45,7 @@ def current() -> tuple[AbstractEventLoop, Mailbox]:
     if mailbox is None:
         forget_closed()
         mailbox = Mailbox()
-        _listen(loop, mailbox)
+        loop.add_reader(mailbox.fileno(), mailbox.collect)
         _mailboxes[loop] = mailbox
     _latest = (ref(loop), mailbox)
     return loop, mailbox
@@ -70,25 +70,6 @@ def silence() -> None:
     """The process ends: loops that still run, in threads that end with it, are told nothing."""
     for mailbox in list(_mailboxes.values()):
         mailbox.close()
-
-
-def _listen(loop: AbstractEventLoop, mailbox: Mailbox) -> None:
-    """Have what comes to the mailbox handed over, in the loop's own thread."""
-    is_going_on = False
-
-    def go_on() -> None:
-        nonlocal is_going_on
-        is_going_on = False
-        collect()
-
-    def collect() -> None:
-        nonlocal is_going_on
-        if mailbox.collect() and not is_going_on:
-            # The rest of long results, after what others have to do; at one go however much comes.
-            is_going_on = True
-            loop.call_soon(go_on)
-
-    loop.add_reader(mailbox.fileno(), collect)
 
 
 async def reply(job: Job, future: "Future[_T]") -> _T:

