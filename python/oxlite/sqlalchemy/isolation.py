@@ -98,6 +98,8 @@ class Transactions:
     def __init__(self) -> None:
         self._levels: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
         self._read_only: WeakKeyDictionary[DriverConnection, bool] = WeakKeyDictionary()
+        # Of those whose transactions begin at the start: to be found by one look for each of them.
+        self._at_start: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
 
     def level(self, connection: DriverConnection) -> str:
         """The connection's isolation level by name."""
@@ -119,7 +121,7 @@ class Transactions:
         if level.read_uncommitted != LEVELS[self.level(connection)].read_uncommitted:
             connection.execute(f"PRAGMA read_uncommitted = {level.read_uncommitted:d}")
         self._levels[connection] = name
-        self._set_implicit(connection)
+        self._set_beginnings(connection)
 
     def is_read_only(self, connection: DriverConnection) -> bool:
         """Whether the connection has been told not to write."""
@@ -131,14 +133,18 @@ class Transactions:
             return
         connection.execute(f"PRAGMA query_only = {value:d}")
         self._read_only[connection] = value
-        self._set_implicit(connection)
+        self._set_beginnings(connection)
 
-    def _set_implicit(self, connection: DriverConnection) -> None:
-        implicit = LEVELS[self.level(connection)].implicit
+    def _set_beginnings(self, connection: DriverConnection) -> None:
+        at_start, implicit, _ = LEVELS[self.level(connection)]
         # IMMEDIATE would ask for the write lock, which such a connection is refused.
         if implicit is not None and self.is_read_only(connection):
-            implicit = "DEFERRED"
+            at_start, implicit = "BEGIN DEFERRED", "DEFERRED"
         connection.isolation_level = implicit
+        if at_start is None:
+            self._at_start.pop(connection, None)
+        else:
+            self._at_start[connection] = at_start
 
     def begin_transaction(self, connection: DriverConnection) -> None:
         """Begin what the level begins at the start of a transaction.
@@ -148,10 +154,7 @@ class Transactions:
         Raises:
             oxlite.LockedError: The write lock is not to be had within ``timeout``.
         """
-        level = LEVELS[self.level(connection)]
-        statement = level.at_start
-        if level.implicit is not None and self.is_read_only(connection):
-            statement = "BEGIN DEFERRED"
+        statement = self._at_start.get(connection)
         if statement is not None and not connection.in_transaction:
             connection.execute(statement)
 

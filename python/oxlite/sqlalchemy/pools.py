@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
@@ -102,7 +103,7 @@ class _NamesHolders(_Base):
         except exc.TimeoutError as error:
             holders = ", ".join(map(str, self.holders())) or "nobody any more"
             raise exc.TimeoutError(f"{error.args[0]}; held by {holders}", code="3o7r") from None
-        self._lent[entry] = (self._caller(), time.monotonic())
+        self._lent[entry] = self._caller(), time.monotonic()
         return entry
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
@@ -110,8 +111,8 @@ class _NamesHolders(_Base):
         if self._lent.pop(record, None) is not None:
             super()._do_return_conn(record)
 
-    def _caller(self) -> "threading.Thread | asyncio.Task[Any]":
-        return threading.current_thread()
+    _caller: "Callable[[], threading.Thread | asyncio.Task[Any]]"
+    """Who asks for a connection."""
 
     def _begin_anew(self) -> None:
         """Forget everything that was inherited, without touching it."""
@@ -124,6 +125,8 @@ class QueuePool(_NamesHolders, stock.QueuePool):
     Source: https://docs.sqlalchemy.org/en/20/core/pooling.html#sqlalchemy.pool.QueuePool
     """
 
+    _caller = staticmethod(threading.current_thread)
+
 
 class AsyncQueuePool(_NamesHolders, stock.AsyncAdaptedQueuePool):
     """SQLAlchemy's ``AsyncAdaptedQueuePool``, with the tasks that have its connections.
@@ -132,7 +135,8 @@ class AsyncQueuePool(_NamesHolders, stock.AsyncAdaptedQueuePool):
         https://docs.sqlalchemy.org/en/20/core/pooling.html#sqlalchemy.pool.AsyncAdaptedQueuePool
     """
 
-    def _caller(self) -> "threading.Thread | asyncio.Task[Any]":
+    @staticmethod
+    def _caller() -> "threading.Thread | asyncio.Task[Any]":
         try:
             return asyncio.current_task() or threading.current_thread()
         except RuntimeError:  # no loop runs in this thread
