@@ -17,7 +17,7 @@ from tests.faults.injector import SUPPORTED, build
 
 import oxlite
 from oxlite import Connection, Database, sqlite3
-from oxlite.database import _UPKEEP_LOOKS_EVERY
+from oxlite.upkeep import _LOOK_EVERY
 
 # A frame is a page and its header.
 FRAME = 4096 + 24
@@ -717,7 +717,7 @@ def test_a_process_that_runs_for_long_has_it_done_now_and_then(
         assert not db.query("SELECT * FROM sqlite_schema WHERE name = 'sqlite_stat1'")
         monkeypatch.setattr("oxlite.upkeep._EVERY_SECONDS", 0.0)
         # The clock is looked at now and then only.
-        for number in range(_UPKEEP_LOOKS_EVERY):
+        for number in range(_LOOK_EVERY):
             db.execute("INSERT INTO item (name) VALUES (?)", (f"x{number}",))
         assert db.query("SELECT tbl, idx FROM sqlite_stat1") == [("item", "item_name")]
 

@@ -15,7 +15,7 @@ Invariants:
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from types import TracebackType
@@ -23,13 +23,8 @@ from typing import Any, Literal, Self
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import (
-    LockedError,
-    Pool,
-    Writer,
-    WriterInUse,
-    end_reads,
-)
+from oxlite._native import LockedError, Pool, Writer, WriterInUse
+from oxlite.lending import Parameters, execute_alone, executemany_alone, make_idle
 from oxlite.opener import Opener
 from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
 from oxlite.sqlite3 import Connection
@@ -38,12 +33,8 @@ from oxlite.waiting import all_readers_in_use, described, explain_refusal, write
 
 __all__ = ["Database"]
 
-_Parameters = Sequence[Any] | Mapping[str, Any]
 _Rows = list[Any]
 
-
-# After how many writes the clock is looked at.
-_UPKEEP_LOOKS_EVERY = 256
 
 # In a forked child they begin anew.
 _databases: "WeakSet[Database]" = WeakSet()
@@ -89,19 +80,12 @@ class _Readers:
         """Give it back, with its transaction rolled back if one is open."""
         if connection not in self._lent:
             return  # forked inside the block: it is the parent's
-        back: Connection | None = None
-        # If it is closed, or beyond repair: the next one is new.
+        if make_idle(connection):
+            self._put_back(connection, connection)
+            return
         with suppress(sqlite3.Error):
-            # A query that was left in the middle would keep its snapshot, for whoever comes next.
-            is_idle = end_reads(connection)
-            if connection.in_transaction:
-                connection.rollback()
-            if is_idle:
-                back = connection
-        if back is None:
-            with suppress(sqlite3.Error):
-                connection.close()
-        self._put_back(connection, back)
+            connection.close()
+        self._put_back(connection, None)  # the next one is new
 
     def _put_back(self, lent: Connection | None, back: Connection | None) -> None:
         if lent is not None:
@@ -211,7 +195,6 @@ class Database:
         self._timeout = timeout
         self._reader_count = readers
         self._is_closed = False
-        self._until_upkeep = _UPKEEP_LOOKS_EVERY
         self._start()
         _databases.add(self)
         with self._lent_writer():
@@ -267,24 +250,15 @@ class Database:
     def _give_back(self, writer: Writer, connection: Connection) -> None:
         if writer is not self._writer:
             return  # forked inside the block: the writer is the parent's
-        is_usable = False
-        try:
-            is_idle = end_reads(connection)
-            if connection.in_transaction:
-                connection.rollback()
-            is_usable = is_idle
-        except sqlite3.Error:
-            pass  # closed, or beyond repair: the next one is new
-        finally:
-            if not is_usable:
-                writer.discard()
-            writer.give()
+        if not make_idle(connection):
+            writer.discard()  # the next one is new
+        writer.give()
 
     def _writer_in_use(self) -> LockedError:
         holder = self._writer.holder()
         return writer_in_use(self._timeout, _named([holder] if holder else []))
 
-    def query(self, sql: str, parameters: _Parameters = ()) -> _Rows:
+    def query(self, sql: str, parameters: Parameters = ()) -> _Rows:
         """Run a query on a reader.
 
         Args:
@@ -309,7 +283,7 @@ class Database:
         finally:
             self._give_reader(lent)
 
-    def query_one(self, sql: str, parameters: _Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
+    def query_one(self, sql: str, parameters: Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
         lent: list[Connection] = []
         try:
@@ -367,7 +341,7 @@ class Database:
                 )
             connection.commit()
 
-    def execute(self, sql: str, parameters: _Parameters = ()) -> Result:
+    def execute(self, sql: str, parameters: Parameters = ()) -> Result:
         """Run one statement on the writer, in a transaction of its own.
 
         With ``durable_commit="group"`` an INSERT, UPDATE, DELETE or REPLACE may share its COMMIT
@@ -394,28 +368,16 @@ class Database:
             answer = self._writer.execute(sql, parameters, False)
         except WriterInUse:
             raise self._writer_in_use() from None
-        # The clock is looked at now and then only.
-        self._until_upkeep -= 1
-        if not self._until_upkeep:
-            self._until_upkeep = _UPKEEP_LOOKS_EVERY
-            if self._upkeep.is_due():
-                self._optimize()
+        if self._upkeep.is_due():
+            self._optimize()
         return self._execute_alone(sql, parameters) if answer is None else Result(*answer)
 
-    def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
+    def _execute_alone(self, sql: str, parameters: Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
         with self._lent_writer() as connection:
-            self._writer.forget_rowid()
-            cursor = connection.execute(sql, parameters)
-            rows = cursor.fetchall()
-            if connection.in_transaction:
-                raise sqlite3.ProgrammingError(
-                    "A transaction of several statements needs db.write(); this one was rolled"
-                    " back."
-                )
-            return Result(cursor.rowcount, self._writer.latest_rowid(), rows)
+            return execute_alone(connection, sql, parameters)
 
-    def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
+    def executemany(self, sql: str, parameters: Iterable[Parameters]) -> Result:
         """Run one statement on the writer with each set of parameters, all in one transaction.
 
         A list or tuple of up to 1000 sets may share its COMMIT as with ``execute``. Raises as that
@@ -428,9 +390,7 @@ class Database:
         if answer is not None:
             return Result(*answer)
         with self.write() as connection:
-            self._writer.forget_rowid()
-            cursor = connection.executemany(sql, parameters)
-            return Result(cursor.rowcount, self._writer.latest_rowid(), [])
+            return executemany_alone(connection, sql, parameters)
 
     def checkpoint(
         self,

@@ -22,6 +22,9 @@ _OPTIMIZE = "PRAGMA main.optimize = 0x10012"
 _EVERY_SECONDS = 3600.0
 _AT_MOST_SECONDS = 0.5
 
+# The clock is looked at after so many writes.
+_LOOK_EVERY = 256
+
 
 class Upkeep:
     """The upkeep of one database by the connection that writes to it."""
@@ -29,9 +32,15 @@ class Upkeep:
     def __init__(self) -> None:
         self._changes = 0
         self._latest = time.monotonic()
+        self._until_look = _LOOK_EVERY
 
     def is_due(self) -> bool:
-        """Whether it is time for a process that runs for long."""
+        """Whether it is time, for a process that runs for long: asked after each write."""
+        self._until_look -= 1
+        # Threads may take it below nought.
+        if self._until_look > 0:
+            return False
+        self._until_look = _LOOK_EVERY
         return time.monotonic() - self._latest >= _EVERY_SECONDS
 
     def optimize(self, connection: Connection) -> None:

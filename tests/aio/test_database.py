@@ -829,8 +829,8 @@ def test_loops_in_several_threads_share_it(run: Run[Any], path: Path) -> None:
 
 def test_the_planners_statistics_are_nobodys_error(on: On, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(db: Database) -> None:
-        monkeypatch.setattr("oxlite.aio.database._UPKEEP_LOOKS_EVERY", 1)
-        db._until_upkeep = 1
+        monkeypatch.setattr("oxlite.upkeep._LOOK_EVERY", 1)
+        db._upkeep._until_look = 1
         for _ in range(50):
             await db.execute("INSERT INTO t (x) VALUES (hex(randomblob(16)))")
         await db.execute("CREATE INDEX i ON t (x)")

@@ -21,7 +21,8 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"opening", "opener", "database", "outcomes", "retrying", "upkeep", "waiting"},
+    DOOR: DRIVER
+    | {"opening", "opener", "database", "lending", "outcomes", "retrying", "upkeep", "waiting"},
     "_native": set(),
     "sqlite3": {"_native"},
     "changeset": {"_native"},
@@ -29,11 +30,12 @@ BELOW: dict[str, set[str]] = {
     "retrying": DRIVER,
     "upkeep": DRIVER,
     "outcomes": DRIVER,
+    "lending": DRIVER | {"outcomes"},
     "opener": DRIVER | {"opening"},
     "waiting": DRIVER,
-    "database": DRIVER | {"opener", "outcomes", "upkeep", "waiting"},
+    "database": DRIVER | {"opener", "lending", "outcomes", "upkeep", "waiting"},
     **{face: DRIVER | {DOOR} for face in FACES},
-    "aio": DRIVER | {DOOR, "opening", "opener", "outcomes", "upkeep", "waiting"},
+    "aio": DRIVER | {DOOR, "opening", "opener", "lending", "outcomes", "upkeep", "waiting"},
     "sqlalchemy": DRIVER | {DOOR, "aio"},  # create_async_engine
     "environment": {"sqlite3", DOOR} | FACES,
     "ops": {"sqlite3", DOOR, "environment"} | FACES,

@@ -45,13 +45,13 @@ use pyo3::prelude::*;
 mod native {
     use std::ffi::CString;
 
-    use oxlite_core::{PROFILES, PragmaValue};
+    use oxlite_core::{NO_ROWID, PROFILES, PragmaValue};
     use oxlite_sqlite::{CONSTANTS, RESULT_CODES, build, is_complete_statement};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
-    use crate::connection::LEGACY_TRANSACTION_CONTROL;
+    use crate::connection::{LEGACY_TRANSACTION_CONTROL, lock};
     use crate::options::DetectTypes;
 
     #[pymodule_export]
@@ -127,6 +127,22 @@ mod native {
     #[pyfunction]
     fn end_reads(connection: &Bound<'_, Connection>) -> PyResult<bool> {
         connection.get().end_reads(connection.py())
+    }
+
+    /// Forgets which row a connection has inserted last, for `latest_rowid`.
+    #[pyfunction]
+    fn forget_rowid(connection: &Bound<'_, Connection>) -> PyResult<()> {
+        let core = connection.get().core()?;
+        lock(connection.py(), core)?.set_last_insert_rowid(NO_ROWID);
+        Ok(())
+    }
+
+    /// The row id of its latest insert since it was forgotten; `None` if there was none.
+    #[pyfunction]
+    fn latest_rowid(connection: &Bound<'_, Connection>) -> PyResult<Option<i64>> {
+        let core = connection.get().core()?;
+        let rowid = lock(connection.py(), core)?.last_insert_rowid();
+        Ok((rowid != NO_ROWID).then_some(rowid))
     }
 
     /// The threading mode SQLite was compiled with: 0, 1 or 2.

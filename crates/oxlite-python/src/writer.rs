@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Batch, Connection as Core, Line, LineError, Locked, Mutex, NO_ROWID, Outcome, Request,
-    Submitted, Ticket, run_batch_unsettled, timeout_from_seconds,
+    Answer, Batch, Connection as Core, Line, LineError, Locked, Mutex, Outcome, Request, Submitted,
+    Ticket, run_batch_unsettled, timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -212,20 +212,6 @@ impl Writer {
             // What it had to say it has said.
             let _ = connection.bind(py).call_method0("close");
         }
-    }
-
-    /// Forgets which row was inserted last, for `latest_rowid`; by whoever has the writer.
-    fn forget_rowid(&self, py: Python<'_>) -> PyResult<()> {
-        let connection = self.opened(py)?;
-        lock(py, connection.get().core()?)?.set_last_insert_rowid(NO_ROWID);
-        Ok(())
-    }
-
-    /// The row id of the latest insert since it was forgotten; `None` if there was none.
-    fn latest_rowid(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        let connection = self.opened(py)?;
-        let rowid = lock(py, connection.get().core()?)?.last_insert_rowid();
-        Ok((rowid != NO_ROWID).then_some(rowid))
     }
 
     /// Runs one writing statement, perhaps in one transaction with those of other threads: row count, row

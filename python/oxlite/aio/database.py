@@ -22,7 +22,6 @@ from collections.abc import (
     Generator,
     Iterable,
     Mapping,
-    Sequence,
 )
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
@@ -38,10 +37,10 @@ from oxlite._native import (
     Mailbox,
     PoolTimeout,
     WriterInUse,
-    end_reads,
 )
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
 from oxlite.aio.loops import Turns, current, forget_closed, reply, silence
+from oxlite.lending import Parameters, execute_alone, executemany_alone, make_idle
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
 from oxlite.upkeep import Upkeep
@@ -49,10 +48,6 @@ from oxlite.waiting import all_readers_in_use, described, explain_refusal, write
 
 __all__ = ["Database"]
 
-_Parameters = Sequence[Any] | Mapping[str, Any]
-
-# After how many writes the clock is looked at.
-_UPKEEP_LOOKS_EVERY = 256
 
 # How long a connection that is free may take to come from a native thread, in seconds.
 _HAND_OVER_WITHIN = 0.05
@@ -214,7 +209,6 @@ class Database:
         self._timeout = timeout
         self._reader_count = readers
         self._is_closed = False
-        self._until_upkeep = _UPKEEP_LOOKS_EVERY
         self._start()
         _databases.add(self)
 
@@ -249,7 +243,7 @@ class Database:
         """Open it."""
         return self.open().__await__()
 
-    async def query(self, sql: str, parameters: _Parameters = ()) -> list[Any]:
+    async def query(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """Run a query on a reader.
 
         Cancelling interrupts it. The event loop goes on while a long result becomes objects.
@@ -268,11 +262,11 @@ class Database:
         """
         return await self._read(sql, parameters, False)  # type: ignore[no-any-return]
 
-    async def query_one(self, sql: str, parameters: _Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
+    async def query_one(self, sql: str, parameters: Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
         return await self._read(sql, parameters, True)
 
-    async def _read(self, sql: str, parameters: _Parameters, is_one: bool) -> Any:  # noqa: ANN401
+    async def _read(self, sql: str, parameters: Parameters, is_one: bool) -> Any:  # noqa: ANN401
         loop, mailbox = current()
         future: Future[Any] = loop.create_future()
         job = self._readers.read(mailbox, future, sql, parameters, is_one)
@@ -288,7 +282,7 @@ class Database:
             explain_refusal(error)
             raise
 
-    async def _read_alone(self, sql: str, parameters: _Parameters, is_one: bool) -> Any:  # noqa: ANN401
+    async def _read_alone(self, sql: str, parameters: Parameters, is_one: bool) -> Any:  # noqa: ANN401
         """Run a query whose parameters only the driver can tell."""
 
         def read(connection: sqlite3.Connection) -> object:
@@ -301,7 +295,7 @@ class Database:
             return await connection.run_sync(read)
 
     async def stream(
-        self, sql: str, parameters: _Parameters = (), *, chunk_size: int = ITERATION_CHUNK_SIZE
+        self, sql: str, parameters: Parameters = (), *, chunk_size: int = ITERATION_CHUNK_SIZE
     ) -> AsyncIterator[Any]:
         """Run a query on a reader, row by row: for results that are too large to hold.
 
@@ -333,7 +327,7 @@ class Database:
                 for row in rows:
                     yield row
 
-    async def execute(self, sql: str, parameters: _Parameters = ()) -> Result:
+    async def execute(self, sql: str, parameters: Parameters = ()) -> Result:
         """Run one statement on the writer, in a transaction of its own.
 
         An INSERT, UPDATE, DELETE or REPLACE may share its COMMIT with those of other tasks, as
@@ -359,14 +353,11 @@ class Database:
         answer = await self._write(sql, parameters, False)
         if answer is None:
             answer = await self._execute_alone(sql, parameters)
-        self._until_upkeep -= 1
-        if self._until_upkeep <= 0:
-            self._until_upkeep = _UPKEEP_LOOKS_EVERY
-            if self._upkeep.is_due():
-                await self._optimize()
+        if self._upkeep.is_due():
+            await self._optimize()
         return answer
 
-    async def executemany(self, sql: str, parameters: Iterable[_Parameters]) -> Result:
+    async def executemany(self, sql: str, parameters: Iterable[Parameters]) -> Result:
         """Run one statement on the writer with each set of parameters, all in one transaction.
 
         A list or tuple of up to 1000 sets may share its COMMIT as with ``execute``. Raises as that
@@ -376,13 +367,7 @@ class Database:
         if answer is not None:
             return answer
         async with self.write() as connection:
-
-            def execute(driver: sqlite3.Connection) -> Result:
-                self._writer.forget_rowid(driver)
-                cursor = driver.executemany(sql, parameters)
-                return Result(cursor.rowcount, self._writer.latest_rowid(driver), [])
-
-            return await connection.run_sync(execute)
+            return await connection.run_sync(executemany_alone, sql, parameters)
 
     async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
         """Have a data modification done; ``None`` if it can only be done with the connection."""
@@ -398,22 +383,10 @@ class Database:
         except WriterInUse:
             raise self._writer_in_use() from None
 
-    async def _execute_alone(self, sql: str, parameters: _Parameters) -> Result:
+    async def _execute_alone(self, sql: str, parameters: Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
-
-        def execute(connection: sqlite3.Connection) -> Result:
-            self._writer.forget_rowid(connection)
-            cursor = connection.execute(sql, parameters)
-            rows = cursor.fetchall()
-            if connection.in_transaction:
-                raise sqlite3.ProgrammingError(
-                    "A transaction of several statements needs db.write(); this one was rolled"
-                    " back."
-                )
-            return Result(cursor.rowcount, self._writer.latest_rowid(connection), rows)
-
         async with self._borrowed(self._writer) as connection:
-            return await connection.run_sync(execute)
+            return await connection.run_sync(execute_alone, sql, parameters)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Connection]:
@@ -502,23 +475,14 @@ class Database:
     def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
-        is_usable = False
-        try:
-            # A query that was left in the middle would keep its snapshot, for whoever comes next.
-            is_idle = end_reads(connection)
-            if connection.in_transaction:
-                connection.rollback()
-            is_usable = is_idle
-        except sqlite3.Error:
-            pass  # closed, or beyond repair
-        finally:
-            if not is_usable:
-                with suppress(sqlite3.Error):
-                    connection.close()
-            # In the place of one that is closed a new one is opened.
-            if not connections.give(connection if is_usable else None) and is_usable:
-                with suppress(sqlite3.Error):
-                    connection.close()
+        is_usable = make_idle(connection)
+        if not is_usable:
+            with suppress(sqlite3.Error):
+                connection.close()
+        # In the place of one that is closed a new one is opened.
+        if not connections.give(connection if is_usable else None) and is_usable:
+            with suppress(sqlite3.Error):
+                connection.close()
 
     def _holders(self, connections: Connections | None = None) -> list[tuple[str, float]]:
         """Who has a connection, and for how many seconds."""

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Borrower, Connection as Core, Dispatcher, Error, Locked, Mutex, NO_ROWID,
+    Answer, Borrower, Connection as Core, Dispatcher, Error, Locked, Mutex,
     Outcome as BatchOutcome, Request, Wanted, run_batch_unsettled, run_read, timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
@@ -23,7 +23,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::job::{Job, Progress, Reading, Reply};
 use super::mailbox::{Handover, Mailbox, Outcome};
-use crate::connection::{Connection, lock};
+use crate::connection::Connection;
 use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
 use crate::gil::{take_kept, without};
 use crate::requests;
@@ -314,22 +314,6 @@ impl Connections {
             }));
         }
         Ok(oldest.map(|age| timeout.saturating_sub(age).as_secs_f64()))
-    }
-
-    /// Forgets which row a connection has inserted last, for `latest_rowid`; by whoever has it.
-    #[staticmethod]
-    fn forget_rowid(connection: &Bound<'_, Connection>) -> PyResult<()> {
-        let core = connection.get().core()?;
-        lock(connection.py(), core)?.set_last_insert_rowid(NO_ROWID);
-        Ok(())
-    }
-
-    /// The row id of its latest insert since it was forgotten; `None` if there was none.
-    #[staticmethod]
-    fn latest_rowid(connection: &Bound<'_, Connection>) -> PyResult<Option<i64>> {
-        let core = connection.get().core()?;
-        let rowid = lock(connection.py(), core)?.last_insert_rowid();
-        Ok((rowid != NO_ROWID).then_some(rowid))
     }
 
     /// Interrupts the reads that are under way.

@@ -1,0 +1,57 @@
+"""What a ``Database`` does with a connection of its own, for as long as nobody else has it.
+
+Its callers, blocking and asyncio's, see to it that the connection is theirs meanwhile.
+
+Invariant: a connection that may be lent again has no transaction and no snapshot.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from oxlite import sqlite3
+from oxlite._native import end_reads, forget_rowid, latest_rowid
+from oxlite.outcomes import Result
+from oxlite.sqlite3 import Connection
+
+__all__ = ["Parameters", "execute_alone", "executemany_alone", "make_idle"]
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+def execute_alone(connection: Connection, sql: str, parameters: Parameters) -> Result:
+    """Run one statement that has its transaction to itself.
+
+    Raises:
+        oxlite.sqlite3.ProgrammingError: It has begun a transaction and not ended it.
+        oxlite.sqlite3.Error: What the statement raises.
+    """
+    forget_rowid(connection)
+    cursor = connection.execute(sql, parameters)
+    rows = cursor.fetchall()
+    if connection.in_transaction:
+        raise sqlite3.ProgrammingError(
+            "A transaction of several statements needs db.write(); this one was rolled back."
+        )
+    return Result(cursor.rowcount, latest_rowid(connection), rows)
+
+
+def executemany_alone(connection: Connection, sql: str, parameters: Iterable[Parameters]) -> Result:
+    """Run one statement with each set of parameters; raises what it raises."""
+    forget_rowid(connection)
+    cursor = connection.executemany(sql, parameters)
+    return Result(cursor.rowcount, latest_rowid(connection), [])
+
+
+def make_idle(connection: Connection) -> bool:
+    """End what is left of its use: whether it may be lent again.
+
+    It may not when it is closed, beyond repair, or in the middle of its work.
+    """
+    try:
+        # A query that was left in the middle would keep its snapshot, for whoever comes next.
+        is_idle = end_reads(connection)
+        if connection.in_transaction:
+            connection.rollback()
+    except sqlite3.Error:
+        return False
+    return is_idle
