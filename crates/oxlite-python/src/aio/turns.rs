@@ -140,12 +140,6 @@ impl Turns {
         let reply = Reply::new(mailbox, future);
         Ok(self.submit(progress, reply, work, Some(connection)))
     }
-
-    /// How many turns have not come.
-    #[getter]
-    fn waiting(&self) -> usize {
-        self.dispatcher.statistics().waiting
-    }
 }
 
 impl Turn {
