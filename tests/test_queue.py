@@ -217,6 +217,29 @@ def test_the_error_names_the_holder_in_this_process(connect: Connect) -> None:
     assert (type(copy), copy.holder, str(copy)) == (type(error), error.holder, str(error))
 
 
+def test_an_implicit_transaction_is_named_by_what_it_was_begun_for(connect: Connect) -> None:
+    holder, connection = connect(isolation_level="IMMEDIATE"), connect(timeout=0)
+    holder.execute("INSERT INTO t VALUES ('culprit')")
+    with pytest.raises(oxlite.LockedError) as caught:
+        connection.execute("INSERT INTO t VALUES (1)")
+    assert caught.value.holder is not None
+    assert caught.value.holder["statement"] == "INSERT INTO t VALUES ('culprit')"
+
+
+def test_an_implicit_transaction_whose_statement_fails_is_named(connect: Connect) -> None:
+    holder, connection = connect(isolation_level="IMMEDIATE"), connect(timeout=0)
+    holder.execute("CREATE TABLE u (x UNIQUE)")
+    holder.commit()
+    sql = "INSERT OR FAIL INTO u VALUES (1), (1)"
+    with pytest.raises(oxlite.sqlite3.IntegrityError):
+        holder.execute(sql)
+    assert holder.in_transaction
+    with pytest.raises(oxlite.LockedError) as caught:
+        connection.execute("INSERT INTO t VALUES (1)")
+    assert caught.value.holder is not None
+    assert caught.value.holder["statement"] == sql
+
+
 @needs_gate
 def test_the_error_names_the_holder_in_another_process(
     connect: Connect, other: Callable[..., Other]

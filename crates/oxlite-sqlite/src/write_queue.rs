@@ -45,6 +45,8 @@ pub trait WriteQueue: Send {
 pub(crate) struct Place {
     queue: OnceCell<Box<dyn WriteQueue>>,
     has_entered: Cell<bool>,
+    /// Whether the statement that follows tells that the lock is held.
+    is_told_later: Cell<bool>,
     /// That of the process that opened the connection.
     generation: u32,
 }
@@ -54,6 +56,7 @@ impl Default for Place {
         Self {
             queue: OnceCell::new(),
             has_entered: Cell::new(false),
+            is_told_later: Cell::new(false),
             generation: fork::generation(),
         }
     }
@@ -124,7 +127,9 @@ impl Callbacks {
             return;
         };
         if self.main_transaction_state() == TransactionState::Write {
-            if let Some(sql) = sql() {
+            if !self.write_queue.is_told_later.get()
+                && let Some(sql) = sql()
+            {
                 queue.hold(sql);
             }
         } else {
@@ -241,5 +246,15 @@ impl Locked<'_> {
     /// Puts a queue in front of the write lock. The first one stays.
     pub fn set_write_queue(&self, queue: Box<dyn WriteQueue>) {
         let _ = self.callbacks().write_queue.queue.set(queue);
+    }
+
+    /// Runs a statement that only begins the transaction of the one that follows at once: that one tells
+    /// what the lock is held for.
+    pub fn beginning<T>(&self, begin: impl FnOnce() -> T) -> T {
+        let is_told_later = &self.callbacks().write_queue.is_told_later;
+        is_told_later.set(true);
+        let result = begin();
+        is_told_later.set(false);
+        result
     }
 }

@@ -92,8 +92,10 @@ impl Connection {
             return Ok(false);
         };
         let begin = level.begin_statement();
-        detached(py, locked, |locked| core.run(locked, begin))
-            .map_err(|error| from_core(py, error))?;
+        detached(py, locked, |locked| {
+            locked.beginning(|| core.run(locked, begin))
+        })
+        .map_err(|error| from_core(py, error))?;
         Ok(true)
     }
 
