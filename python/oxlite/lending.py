@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from oxlite import sqlite3
-from oxlite._native import end_reads, forget_rowid, latest_rowid
+from oxlite._native import forget_rowid, latest_rowid
 from oxlite.outcomes import Result
 from oxlite.sqlite3 import Connection
 
@@ -49,7 +49,7 @@ def make_idle(connection: Connection) -> bool:
     """
     try:
         # A query that was left in the middle would keep its snapshot, for whoever comes next.
-        is_idle = end_reads(connection)
+        is_idle = connection.end_reads()
         if connection.in_transaction:
             connection.rollback()
     except sqlite3.Error:

@@ -296,3 +296,19 @@ def test_listeners_use_the_connection_as_a_blocking_one(open_engine: Open, tmp_p
                 await connection.exec_driver_sql("CREATE TABLE archive.t (x)")
 
     asyncio.run(test())
+
+
+def test_a_stream_left_early_keeps_no_snapshot(open_engine: Open, note: sa.Table) -> None:
+    async def test() -> None:
+        async with open_engine(pool_size=1, max_overflow=0) as engine, open_engine() as other:
+            async with engine.connect() as connection:
+                left = await connection.stream(sa.select(note))
+                assert await left.fetchone() is not None
+            async with other.begin() as connection:
+                await connection.execute(note.insert().values(text="newest"))
+            async with engine.begin() as connection:
+                texts = await connection.scalars(sa.select(note.c.text))
+                assert set(texts) == {"first", "second", "newest"}
+                await connection.execute(note.insert().values(text="written"))
+
+    asyncio.run(test())

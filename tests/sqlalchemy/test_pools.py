@@ -190,3 +190,28 @@ def test_disposal_while_threads_work(make_engine: MakeEngine, file: Path, note: 
     # A connection that was out when its pool was disposed of went back to that pool.
     gc.collect()
     assert [fd for fd in Path("/proc/self/fd").iterdir() if opened(fd).startswith(str(file))] == []
+
+
+def test_who_borrows_next_sees_nothing_of_a_result_left_open(
+    make_engine: MakeEngine, note: sa.Table
+) -> None:
+    engine = make_engine(pool_size=1, max_overflow=0)
+    other = make_engine()
+    with engine.connect() as connection:
+        left = connection.execution_options(stream_results=True).execute(sa.select(note))
+        assert left.fetchone() is not None
+    with other.begin() as connection:
+        connection.execute(note.insert().values(text="newest"))
+    with engine.begin() as connection:
+        texts = connection.scalars(sa.select(note.c.text)).all()
+        assert set(texts) == {"first", "second", "newest"}
+        connection.execute(note.insert().values(text="written"))
+
+
+def test_rolling_back_ends_a_result(make_engine: MakeEngine, note: sa.Table) -> None:
+    with make_engine().connect() as connection:
+        result = connection.exec_driver_sql("VALUES (1), (2), (3)")
+        assert result.fetchone() == (1,)
+        connection.rollback()
+        with pytest.raises(sa.exc.OperationalError, match="ended before all of its rows"):
+            result.fetchall()

@@ -1,6 +1,7 @@
 """Transactions: isolation levels, the implicit BEGIN, commit, rollback, the context manager."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -390,3 +391,50 @@ def test_dropping_the_last_reference_rolls_back(
     del cursor
     assert may(other, "BEGIN EXCLUSIVE")
     assert count(other) == 0
+
+
+def test_reads_can_be_ended_in_the_middle_of_their_rows(
+    table: sqlite3.Connection, other: sqlite3.Connection
+) -> None:
+    table.executemany("INSERT INTO t VALUES (?)", [(1,), (2,), (3,)])
+    table.commit()
+    first, second, whole = (table.execute("SELECT a FROM t ORDER BY a") for _ in range(3))
+    assert whole.fetchall() == [(1,), (2,), (3,)]
+    assert first.fetchone() == (1,)
+    assert not may(other, "BEGIN EXCLUSIVE")
+    assert table.end_reads()
+    assert may(other, "BEGIN EXCLUSIVE")
+    for cursor in (first, second):
+        for fetch in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, cursor.__next__):
+            with pytest.raises(sqlite3.OperationalError, match="run it again") as caught:
+                fetch()
+            assert caught.value.sqlite_errorname == "SQLITE_ABORT"
+    assert whole.fetchall() == []
+    assert first.execute("SELECT max(a) FROM t").fetchall() == [(3,)]
+    writing = table.execute("INSERT INTO t VALUES (4), (5) RETURNING a")
+    assert not table.end_reads()
+    assert writing.fetchall() == [(4,), (5,)]
+
+
+def test_the_state_of_a_connection_is_told_while_another_thread_works_with_it() -> None:
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    works, told = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        works.set()
+        return told.wait(30)
+
+    connection.create_function("wait", 0, wait)
+    connection.executescript("CREATE TABLE t(a); BEGIN; INSERT INTO t VALUES (1), (2)")
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(connection.execute("SELECT wait()").fetchone())
+    )
+    thread.start()
+    assert works.wait(30)
+    assert connection.in_transaction
+    assert connection.total_changes == 2
+    told.set()
+    thread.join()
+    assert answers == [(1,)]
+    connection.close()

@@ -176,6 +176,16 @@ impl Connection {
         self.raw.try_glance()
     }
 
+    /// Whether a transaction was open when somebody had the connection last; without waiting.
+    pub fn was_in_transaction(&self) -> bool {
+        self.raw.was_in_transaction()
+    }
+
+    /// How many rows had been changed when somebody had the connection last; without waiting.
+    pub fn changes_so_far(&self) -> i64 {
+        self.raw.changes_so_far()
+    }
+
     /// Locks the target of a backup that is not finished, for a step of it.
     pub fn lock_as_backup_target(&self) -> Result<BackupTarget<'_>, LockError> {
         self.raw.lock_as_backup_target()

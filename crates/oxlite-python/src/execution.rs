@@ -475,7 +475,10 @@ impl<'c> Execution<'c> {
             return Ok(None);
         };
         let Some(row) = cached.statement.row(&self.locked) else {
-            return Ok(None);
+            return match cached.statement.ended(&self.locked) {
+                Some(error) => Err(from_core(py, error.into())),
+                None => Ok(None),
+            };
         };
         let converters = converters.as_ref();
         row_to_tuple(py, cached, &self.locked, &row, converters, text_factory).map(Some)

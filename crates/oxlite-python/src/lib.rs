@@ -122,13 +122,6 @@ mod native {
         Ok(())
     }
 
-    /// Stops the reads that somebody has left in the middle of their rows, so that the connection keeps no
-    /// snapshot; whoever goes on with one begins it anew. Whether nothing is in the middle of its work then.
-    #[pyfunction]
-    fn end_reads(connection: &Bound<'_, Connection>) -> PyResult<bool> {
-        connection.get().end_reads(connection.py())
-    }
-
     /// Forgets which row a connection has inserted last, for `latest_rowid`.
     #[pyfunction]
     fn forget_rowid(connection: &Bound<'_, Connection>) -> PyResult<()> {

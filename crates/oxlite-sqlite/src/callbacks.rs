@@ -75,6 +75,8 @@ pub(crate) struct Callbacks {
     pub(crate) is_breakable: Arc<AtomicBool>,
     /// How often it has been interrupted.
     pub(crate) interruptions: Arc<AtomicU64>,
+    /// How often reads were ended in the middle of their rows.
+    pub(crate) reads_ended: Cell<u64>,
     /// Whether a statement of our own runs, which is nobody's business.
     pub(crate) is_silent: Cell<bool>,
     /// Whether nothing may be stopped now: see [`Locked::unstoppable`].

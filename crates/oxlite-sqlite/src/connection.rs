@@ -24,7 +24,7 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use libsqlite3_sys as ffi;
 
@@ -161,8 +161,16 @@ pub(crate) struct Handle {
     orphans: Mutex<Vec<Orphan>>,
     has_orphans: AtomicBool,
     interruptible: Mutex<Interruptible>,
+    left: Left,
     /// That of the process that opened the connection.
     generation: u32,
+}
+
+/// How whoever had the connection last has left it, for those who do not wait for the lock.
+#[derive(Default)]
+struct Left {
+    is_in_transaction: AtomicBool,
+    total_changes: AtomicI64,
 }
 
 impl Handle {
@@ -370,6 +378,7 @@ impl Connection {
                 orphans: Mutex::new(Vec::new()),
                 has_orphans: AtomicBool::new(false),
                 interruptible: Mutex::new(interruptible),
+                left: Left::default(),
                 generation: fork::generation(),
             }),
         })
@@ -428,6 +437,17 @@ impl Connection {
         }
         let state = self.handle.state.try_lock()?;
         Some(Glance::new(&self.handle, state))
+    }
+
+    /// Whether whoever had the connection last has left a transaction open. For those who do not wait:
+    /// somebody who has it now may have begun or ended one.
+    pub fn was_in_transaction(&self) -> bool {
+        self.handle.left.is_in_transaction.load(Ordering::Relaxed)
+    }
+
+    /// How many rows had been changed since the connection was opened, when somebody had it last.
+    pub fn changes_so_far(&self) -> i64 {
+        self.handle.left.total_changes.load(Ordering::Relaxed)
     }
 
     /// Whether it has not been closed. Another thread may close it the next moment. An inherited one
@@ -762,7 +782,7 @@ impl<'c> Locked<'c> {
     }
 
     /// Stops the reads that are in the middle of their rows, whoever has them, so that they keep no
-    /// snapshot; whoever goes on with one begins it anew. Whether nothing is in the middle of its work then.
+    /// snapshot; the next row of one is an error. Whether nothing is in the middle of its work then.
     ///
     /// With the guard go the rows that borrow it, and there must be no other one on this thread.
     pub fn end_reads(self) -> bool {
@@ -1008,6 +1028,11 @@ impl Drop for Locked<'_> {
             // Whatever has ended the transaction: a blob, a backup, a statement that was dropped.
             self.state.callbacks.after_writing(|| None);
             self.state.callbacks.settle_silently();
+            let left = &self.handle.left;
+            left.is_in_transaction
+                .store(!self.is_autocommit(), Ordering::Relaxed);
+            left.total_changes
+                .store(self.total_changes(), Ordering::Relaxed);
         }
         // SAFETY: dropped here and nowhere else; the field is not used afterwards.
         unsafe { ManuallyDrop::drop(&mut self.state) };

@@ -38,6 +38,9 @@ pub struct Prepared {
     pub tail_offset: usize,
 }
 
+const ENDED: &str = "The query was ended before all of its rows had been fetched, with the transaction or \
+                     the block in which it ran: run it again.";
+
 /// A prepared statement, finalised when dropped.
 pub struct Statement {
     raw: NonNull<ffi::sqlite3_stmt>,
@@ -50,6 +53,8 @@ pub struct Statement {
     /// Whether it is BEGIN.
     begins: bool,
     has_row: bool,
+    /// How often reads had been ended when it began: since then, it has been ended itself.
+    began_after: u64,
 }
 
 // SAFETY: a prepared statement has no thread affinity, and every use of it holds the lock of its
@@ -130,6 +135,7 @@ impl Locked<'_> {
                 raw,
                 handle: Arc::clone(self.handle()),
                 has_row: false,
+                began_after: 0,
             }
         });
         // Without a statement there is nothing left to prepare: space, comments, or a NUL byte, at
@@ -298,7 +304,11 @@ impl Statement {
     #[inline]
     pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.check_owner(locked)?;
+        if let Some(error) = self.ended(locked) {
+            return Err(error);
+        }
         if !self.has_row {
+            self.began_after = locked.callbacks().reads_ended.get();
             locked.callbacks().note_use();
             if self.may_commit {
                 locked.callbacks().check_guard()?;
@@ -408,10 +418,22 @@ impl Statement {
         outcome.and_then(|()| locked.callbacks().settle())
     }
 
-    /// The row that the latest step made ready, `None` if it made none.
+    /// The error of a query that somebody has ended in the middle of its rows ([`Locked::end_reads`]).
+    #[inline]
+    pub fn ended(&self, locked: &Locked<'_>) -> Option<Error> {
+        self.was_ended(locked)
+            .then(|| Error::new(ffi::SQLITE_ABORT, ENDED))
+    }
+
+    #[inline]
+    fn was_ended(&self, locked: &Locked<'_>) -> bool {
+        self.has_row && self.read_only && self.began_after != locked.callbacks().reads_ended.get()
+    }
+
+    /// The row that the latest step made ready, `None` if it made none, or was ended since.
     #[inline]
     pub fn row<'l>(&'l self, locked: &'l Locked<'_>) -> Option<Row<'l>> {
-        if !self.has_row || self.check_owner(locked).is_err() {
+        if !self.has_row || self.check_owner(locked).is_err() || self.was_ended(locked) {
             return None;
         }
         Some(Row {

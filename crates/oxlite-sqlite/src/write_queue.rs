@@ -175,11 +175,12 @@ impl Callbacks {
     }
 
     /// Stops the reads that are in the middle of their rows, whoever has them: from now on no snapshot is
-    /// kept by one. Whether nothing is in the middle of its work then.
+    /// kept by one, and their next row is an error. Whether nothing is in the middle of its work then.
     pub(crate) fn end_reads(&self) -> bool {
         let Some(database) = self.database() else {
             return true;
         };
+        self.reads_ended.set(self.reads_ended.get() + 1);
         let mut is_idle = true;
         let mut statement = std::ptr::null_mut();
         loop {

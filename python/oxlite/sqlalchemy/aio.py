@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import exc, pool
 from sqlalchemy.dialects.sqlite.base import SQLiteExecutionContext
@@ -45,6 +46,8 @@ class AsyncConnection(AdaptedConnection):
 
     def __init__(self, connection: aio.Connection) -> None:
         self._connection = connection
+        # They alone can be in the middle of their rows.
+        self._streaming: WeakSet[AsyncStreamingCursor] = WeakSet()
 
     def run(self, function: Callable[..., _Answer], *arguments: object) -> _Answer:
         """Call ``function(connection, *arguments)`` with the driver's connection, in one turn."""
@@ -53,7 +56,11 @@ class AsyncConnection(AdaptedConnection):
 
     def cursor(self, server_side: bool = False) -> "AsyncCursor":
         """A cursor; with ``server_side`` one that fetches its rows in parts."""
-        return AsyncStreamingCursor(self) if server_side else AsyncCursor(self)
+        if not server_side:
+            return AsyncCursor(self)
+        cursor = AsyncStreamingCursor(self)
+        self._streaming.add(cursor)
+        return cursor
 
     def execute(self, sql: str, parameters: Any = ()) -> "AsyncCursor":
         """Run one statement."""
@@ -90,6 +97,13 @@ class AsyncConnection(AdaptedConnection):
         """Commit the open transaction, if there is one."""
         if self.in_transaction:
             await_only(self._connection.commit())
+
+    def end_reads(self) -> bool:
+        """Stop the reads that are in the middle of their rows; whether nothing is then."""
+        if not self._streaming:
+            return True
+        self._streaming.clear()
+        return self.run(sqlite3.Connection.end_reads)
 
     def rollback(self) -> None:
         """Roll the open transaction back, if there is one."""

@@ -209,8 +209,13 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             raise
 
     def do_rollback(self, dbapi_connection: PoolProxiedConnection) -> None:
-        """Roll back; a transaction that a fork has left with the parent is the parent's."""
+        """Roll back, and end what still reads; the pool does so too when a connection comes back.
+
+        A result that was left in the middle would keep its snapshot, for whoever comes next. A
+        transaction that a fork has left with the parent is the parent's.
+        """
         try:
+            _driver(dbapi_connection).end_reads()
             super().do_rollback(dbapi_connection)  # type: ignore[no-untyped-call]
         except sqlite3.ProgrammingError as error:
             if INHERITED not in str(error):

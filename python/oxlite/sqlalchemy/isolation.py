@@ -65,6 +65,9 @@ class DriverConnection(Protocol):
     def execute(self, sql: str, /) -> Any:
         """Run one statement."""
 
+    def end_reads(self) -> bool:
+        """Stop the reads that are in the middle of their rows."""
+
 
 class Level(NamedTuple):
     """What an isolation level does.

@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::{Connection, glance};
+use super::Connection;
+use crate::error::lock_failed;
 use crate::options;
 
 #[pymethods]
@@ -64,10 +65,15 @@ impl Connection {
         Ok(())
     }
 
-    /// How many rows have been changed since the connection was opened.
+    /// How many rows have been changed since the connection was opened; while another thread uses it, as
+    /// it was before that.
     #[getter]
-    fn total_changes(&self, py: Python<'_>) -> PyResult<i64> {
-        Ok(glance(py, self.core()?)?.total_changes())
+    fn total_changes(&self) -> PyResult<i64> {
+        let core = self.core()?;
+        Ok(match core.try_glance() {
+            Some(locked) => locked.map_err(lock_failed)?.total_changes(),
+            None => core.changes_so_far(),
+        })
     }
 
     /// The name of the profile the connection was opened with.

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
 use super::{Connection, glance, lock};
-use crate::error::from_core;
+use crate::error::{from_core, lock_failed};
 use crate::gil::{detached, detached_to_the_end};
 
 /// The module constant that stands for the control by `isolation_level`.
@@ -134,13 +134,6 @@ impl Connection {
         })
     }
 
-    /// Stops the reads that somebody has left in the middle of their rows; whether nothing is in the middle
-    /// of its work then.
-    pub(crate) fn end_reads(&self, py: Python<'_>) -> PyResult<bool> {
-        let locked = lock(py, self.core()?)?;
-        Ok(detached_to_the_end(py, locked, Locked::end_reads))
-    }
-
     /// Runs `statement` if whether a transaction is open is as given.
     fn run_if(
         &self,
@@ -170,6 +163,14 @@ impl Connection {
     /// is `False`, the next one begins.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.end_transaction(py, "ROLLBACK")
+    }
+
+    /// Stops the reads that somebody has left in the middle of their rows, so that the connection keeps no
+    /// snapshot; who fetches the next row of one gets an `OperationalError`. Whether nothing is in the
+    /// middle of its work then.
+    fn end_reads(&self, py: Python<'_>) -> PyResult<bool> {
+        let locked = lock(py, self.core()?)?;
+        Ok(detached_to_the_end(py, locked, Locked::end_reads))
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -242,9 +243,13 @@ impl Connection {
         }
     }
 
-    /// Whether a transaction is open.
+    /// Whether a transaction is open; while another thread uses the connection, as it was before that.
     #[getter]
-    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(!glance(py, self.core()?)?.is_autocommit())
+    fn in_transaction(&self) -> PyResult<bool> {
+        let core = self.core()?;
+        Ok(match core.try_glance() {
+            Some(locked) => !locked.map_err(lock_failed)?.is_autocommit(),
+            None => core.was_in_transaction(),
+        })
     }
 }
