@@ -1,5 +1,7 @@
 """Writers stand in line: in one process, between processes, and beside those who do not."""
 
+import contextlib
+import functools
 import os
 import pickle
 import sqlite3 as standard
@@ -339,6 +341,90 @@ def test_a_stale_snapshot_is_an_error_of_its_own(connect: Connect) -> None:
         reader.execute("INSERT INTO t VALUES (2)")
     assert caught.value.sqlite_errorname == "SQLITE_BUSY_SNAPSHOT"
     assert type(pickle.loads(pickle.dumps(caught.value))) is oxlite.StaleSnapshotError
+
+
+def read_then_write(
+    connection: oxlite.Connection, has_read: threading.Event | None = None
+) -> BaseException | None:
+    """Read in a deferred transaction, then write; what that raises."""
+    connection.execute("BEGIN")
+    connection.execute("SELECT * FROM t").fetchall()
+    if has_read:
+        has_read.set()
+    try:
+        connection.execute("INSERT INTO t VALUES ('ours')")
+    except oxlite.sqlite3.OperationalError as error:
+        return error
+    finally:
+        connection.execute("ROLLBACK")
+    return None
+
+
+@needs_gate
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("is_here", [True, False], ids=["this process", "another process"])
+def test_who_has_read_waits_to_write_until_it_is_known_what_has_become_of_what_he_read(
+    connect: Connect, other: Callable[..., Other], end: str, is_here: bool
+) -> None:
+    write = "INSERT INTO t VALUES ('theirs')"
+    connection = connect(timeout=30)
+    if is_here:
+        writer = connect()
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute(write)
+        finish = functools.partial(writer.execute, end)
+    else:
+        process = other("BEGIN IMMEDIATE", write, end)
+        assert process.answer() == "done"
+        process.go_on()
+        assert process.answer() == "done"
+        finish = process.go_on
+    outcomes: list[BaseException | None] = []
+    has_read = threading.Event()
+    thread = threading.Thread(target=lambda: outcomes.append(read_then_write(connection, has_read)))
+    thread.start()
+    assert has_read.wait(30)
+    thread.join(0.1)
+    assert not outcomes, "it waits"
+    finish()
+    thread.join(30)
+    kind = oxlite.StaleSnapshotError if end == "COMMIT" else type(None)
+    assert [type(outcome) for outcome in outcomes] == [kind]
+
+
+def test_who_has_read_waits_for_no_longer_than_the_timeout_nor_when_interrupted(
+    connect: Connect,
+) -> None:
+    writer, connection = connect(), connect(timeout=0.05)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("INSERT INTO t VALUES ('theirs')")
+    error = read_then_write(connection)
+    assert isinstance(error, oxlite.LockedError)
+    assert error.holder is not None
+    assert error.holder["statement"] == "INSERT INTO t VALUES ('theirs')"
+    patient = connect(timeout=30)
+    outcomes: list[BaseException | None] = []
+    thread = threading.Thread(target=lambda: outcomes.append(read_then_write(patient)))
+    thread.start()
+    while thread.is_alive():
+        patient.interrupt()
+        thread.join(0.01)
+    assert getattr(outcomes[0], "sqlite_errorname", None) in {"SQLITE_INTERRUPT", "SQLITE_BUSY"}
+
+
+def test_in_a_rollback_journal_who_has_read_does_not_wait(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with contextlib.closing(oxlite.sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (x)")
+    options = {"journal": "keep", "isolation_level": None, "timeout": 1000}
+    with (
+        contextlib.closing(oxlite.connect(path, **options)) as writer,
+        contextlib.closing(oxlite.connect(path, **options)) as connection,
+    ):
+        writer.execute("BEGIN IMMEDIATE")
+        # The writer's COMMIT would wait for this reader.
+        assert isinstance(read_then_write(connection), oxlite.LockedError)
+        writer.execute("COMMIT")
 
 
 def test_threads_lose_no_write_and_all_get_their_turn(connect: Connect) -> None:

@@ -52,7 +52,7 @@ pub(crate) type Slot<F> = RefCell<Option<Rc<F>>>;
 pub(crate) struct Callbacks {
     /// The connection that calls back.
     database: Option<NonNull<ffi::sqlite3>>,
-    busy: Slot<BusyHandler>,
+    pub(crate) busy: Slot<BusyHandler>,
     authorizer: Slot<Authorizer>,
     progress: Slot<ProgressHandler>,
     trace: Slot<Tracer>,

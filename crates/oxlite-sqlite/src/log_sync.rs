@@ -10,6 +10,7 @@ use std::ptr;
 
 use libsqlite3_sys as ffi;
 
+use crate::callbacks::Callbacks;
 use crate::connection::Locked;
 use crate::error::{Error, Result};
 use crate::vfs;
@@ -18,7 +19,7 @@ use crate::vfs;
 const PART_BYTES: usize = 256 * 1024;
 
 /// The log that a connection has open. Used only while the connection is locked.
-struct Log {
+pub(crate) struct Log {
     file: *mut ffi::sqlite3_file,
     methods: &'static ffi::sqlite3_io_methods,
 }
@@ -47,26 +48,38 @@ impl Locked<'_> {
     }
 
     fn log(&self) -> Result<Log> {
+        let log = self.callbacks().log_file();
+        log.ok_or_else(|| {
+            Error::new(
+                ffi::SQLITE_MISUSE,
+                "there is no write-ahead log to be synced",
+            )
+        })
+    }
+}
+
+impl Callbacks {
+    /// The log of the main database, if the connection has it open: once it has read in WAL mode.
+    pub(crate) fn log_file(&self) -> Option<Log> {
+        let database = self.database()?;
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-        // SAFETY: open and locked by this guard; this operation takes a place for a pointer.
+        // SAFETY: called while the connection is open and locked by this thread; this operation takes a
+        // place for a pointer.
         let code = unsafe {
             ffi::sqlite3_file_control(
-                self.database(),
+                database.as_ptr(),
                 c"main".as_ptr(),
                 ffi::SQLITE_FCNTL_JOURNAL_POINTER as _,
                 (&raw mut file).cast::<c_void>(),
             )
         };
-        self.check(code)?;
+        if code != ffi::SQLITE_OK {
+            return None;
+        }
         // SAFETY: NULL, or a file of this open connection: the log, or else the rollback journal, whose
         // methods may be NULL.
-        match unsafe { vfs::methods_of_log(file) } {
-            Some(methods) => Ok(Log { file, methods }),
-            None => Err(Error::new(
-                ffi::SQLITE_MISUSE,
-                "there is no write-ahead log to be synced",
-            )),
-        }
+        let methods = unsafe { vfs::methods_of_log(file) }?;
+        Some(Log { file, methods })
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 
 use libsqlite3_sys as ffi;
 
+use crate::callbacks::BusyWait;
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
 use crate::sql::{begins_with_one_of, may_commit, takes_write_lock};
@@ -324,11 +325,14 @@ impl Statement {
             }
             return Ok(outcome);
         }
-        let _entering = match self.has_row {
+        let entering = match self.has_row {
             true => None,
             false => Self::breakable(locked, true, || locked.callbacks().before_writing())?,
         };
-        let outcome = Self::breakable(locked, self.begins, || self.step_now(locked));
+        let mut outcome = Self::breakable(locked, self.begins, || self.step_now(locked));
+        if entering.as_ref().is_some_and(|entering| entering.has_read) {
+            outcome = self.step_after_reading(locked, outcome);
+        }
         if outcome != Ok(Step::Row) {
             // SAFETY: live statement under its lock; the text lives as long as it does.
             locked.callbacks().after_writing(|| unsafe {
@@ -338,6 +342,24 @@ impl Statement {
         }
         if outcome == Ok(Step::Done) {
             locked.callbacks().settle()?;
+        }
+        outcome
+    }
+
+    /// Tries again as long as somebody else has the write lock and waiting is of use. When it is let go,
+    /// the snapshot is most often stale, which is said then.
+    #[cold]
+    fn step_after_reading(
+        &mut self,
+        locked: &Locked<'_>,
+        mut outcome: Result<Step>,
+    ) -> Result<Step> {
+        let callbacks = locked.callbacks();
+        let mut wait = BusyWait::before_the_first_try(callbacks);
+        while matches!(&outcome, Err(error) if error.code() == ffi::SQLITE_BUSY)
+            && Self::breakable(locked, true, || callbacks.wait_to_write(&mut wait))
+        {
+            outcome = self.step_now(locked);
         }
         outcome
     }

@@ -6,8 +6,8 @@
 //! Invariants:
 //! - A queue that has let a connection in is told when it has let the lock go, however the transaction
 //!   has ended: after the statement that ended it, or at the latest when the connection's guard goes.
-//! - It is not asked by a connection that has a transaction open in which it has read: that must not
-//!   wait, since what it has read would be stale by then.
+//! - A connection that has read in its transaction and now writes asks it only in WAL mode, where nobody
+//!   waits for its reads: in a rollback journal's the two would wait for one another.
 //! - Nor by a statement inside another one of this thread that has asked (in a function, a tracer, a
 //!   signal handler): it would wait for itself.
 //! - A statement that turns out to write to another database is let go in its midst.
@@ -18,7 +18,7 @@ use std::ffi::CStr;
 
 use libsqlite3_sys as ffi;
 
-use crate::callbacks::{BusyWait, Callbacks};
+use crate::callbacks::{BusyWait, Callbacks, call};
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::fork;
@@ -68,12 +68,15 @@ thread_local! {
 }
 
 /// A statement that has asked its queue, until its step is done.
-pub(crate) struct Entering(());
+pub(crate) struct Entering {
+    /// Whether its transaction has read before. SQLite calls no busy handler for it then.
+    pub(crate) has_read: bool,
+}
 
 impl Entering {
-    fn begin() -> Self {
+    fn begin(has_read: bool) -> Self {
         ENTERING.set(ENTERING.get() + 1);
-        Self(())
+        Self { has_read }
     }
 }
 
@@ -94,13 +97,15 @@ impl Callbacks {
     }
 
     fn enter(&self, queue: &dyn WriteQueue) -> Result<Option<Entering>> {
-        if self.main_transaction_state() != TransactionState::None
-            || ENTERING.get() > 0
-            || self.is_queue_inherited()
-        {
+        if ENTERING.get() > 0 || self.is_queue_inherited() {
             return Ok(None);
         }
-        let entering = Entering::begin();
+        let has_read = match self.main_transaction_state() {
+            TransactionState::None => false,
+            TransactionState::Read if self.log_file().is_some() => true,
+            TransactionState::Read | TransactionState::Write => return Ok(None),
+        };
+        let entering = Entering::begin(has_read);
         // What runs while it waits, a signal handler, must not use the connection, as in a callback.
         let was_running = self.is_running.replace(true);
         let outcome = queue.enter(&BusyWait::before_the_first_try(self));
@@ -108,6 +113,13 @@ impl Callbacks {
         outcome?;
         self.write_queue.has_entered.set(true);
         Ok(Some(entering))
+    }
+
+    /// Waits for the write lock where SQLite does not; whether to try it again.
+    pub(crate) fn wait_to_write(&self, wait: &mut BusyWait<'_>) -> bool {
+        let is_again = call(self, &self.busy, false, |busy| busy(wait));
+        wait.calls += 1;
+        is_again
     }
 
     fn is_queue_inherited(&self) -> bool {
