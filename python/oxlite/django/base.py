@@ -1,0 +1,285 @@
+"""The backend: SQLite as Django speaks it, on ``oxlite.connect``.
+
+What Django writes for SQLite is taken from its own backend; this module puts Oxlite's driver under
+it, begins transactions, and keeps a forked child from its parent's connections.
+
+Invariants: ``atomic()`` begins IMMEDIATE unless the settings or ``read_only()`` say otherwise, and
+nothing else takes the write lock before its first write; ``query_only`` is in force exactly as long
+as a transaction that only reads.
+"""
+
+import datetime
+import decimal
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.sqlite3 import base as stock
+from django.db.backends.sqlite3._functions import register as register_functions
+from django.db.utils import DatabaseError
+from django.utils.asyncio import async_unsafe
+from django.utils.dateparse import parse_date, parse_datetime, parse_time
+
+import oxlite
+from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
+from oxlite.django.client import DatabaseClient
+from oxlite.django.creation import DatabaseCreation
+from oxlite.django.features import DatabaseFeatures
+from oxlite.django.introspection import DatabaseIntrospection
+from oxlite.django.operations import DatabaseOperations
+from oxlite.django.options import check_options
+from oxlite.django.reading import takes_read_only_turn
+from oxlite.django.schema import DatabaseSchemaEditor
+
+__all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper"]
+
+Database.register_converter("bool", b"1".__eq__)
+Database.register_converter("date", stock.decoder(parse_date))
+Database.register_converter("time", stock.decoder(parse_time))
+Database.register_converter("datetime", stock.decoder(parse_datetime))
+Database.register_converter("timestamp", stock.decoder(parse_datetime))
+Database.register_adapter(decimal.Decimal, str)
+Database.register_adapter(datetime.date, stock.adapt_date)
+Database.register_adapter(datetime.datetime, stock.adapt_datetime)
+
+_PRAGMAS: Final[Mapping[str, bool]] = {
+    "foreign_keys": True,
+    "legacy_alter_table": False,
+    # Django puts functions of its own (REGEXP, django_date_extract) into constraints, generated
+    # columns and indexes; SQLite calls none from there that it was not told to trust.
+    "trusted_schema": True,
+}
+"""What Django's schemas need of any profile."""
+
+_READ_ONLY: Final = (
+    "this transaction only reads: it is inside oxlite.django.read_only(), or a view's for a safe"
+    " method (oxlite.django.middleware). Write outside of it, inside transaction.atomic(); a view"
+    " that writes in answer to GET is marked with @oxlite.django.read_only_exempt"
+)
+
+
+class _Process:
+    """Which process this is, counted in forks: cheaper to look at than its id."""
+
+    generation = 0
+
+    @classmethod
+    def forked(cls) -> None:
+        cls.generation += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Process.forked)
+
+
+class DatabaseWrapper(stock.DatabaseWrapper):
+    """A connection of a thread to a database, by Oxlite.
+
+    Attributes:
+        begins_read_only: The next transaction is begun by ``read_only()``.
+    """
+
+    connection: Any
+    run_on_commit: list[Any]
+    display_name = "SQLite (Oxlite)"
+    Database = Database
+    SchemaEditorClass = DatabaseSchemaEditor
+    client_class = DatabaseClient
+    creation_class = DatabaseCreation
+    features_class = DatabaseFeatures
+    introspection_class = DatabaseIntrospection
+    ops_class = DatabaseOperations
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.begins_read_only = False
+        self._only_reads = False
+        self._generation = _Process.generation
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """The arguments for ``oxlite.connect``.
+
+        Raises:
+            django.core.exceptions.ImproperlyConfigured: An option is unknown, belongs elsewhere, or
+                has a value that it cannot have. No file has been touched.
+        """
+        options = self.settings_dict["OPTIONS"]
+        check_options(self.alias, options)
+        arguments: dict[str, Any] = super().get_connection_params()
+        if "transaction_mode" not in options:
+            self.transaction_mode = "IMMEDIATE"
+        arguments["pragmas"] = {**_PRAGMAS, **(arguments.get("pragmas") or {})}
+        return arguments
+
+    @async_unsafe
+    def get_new_connection(self, conn_params: dict[str, Any]) -> oxlite.Connection:
+        """Open a connection, with Django's functions and what ``init_command`` says.
+
+        Raises:
+            django.core.exceptions.ImproperlyConfigured: The driver does not take an option's value.
+            oxlite.sqlite3.Error: The database cannot be opened; the message says why.
+        """
+        try:
+            connection = oxlite.connect(**conn_params)
+        except (ValueError, TypeError) as error:
+            raise ImproperlyConfigured(f"settings.DATABASES[{self.alias!r}]: {error}") from error
+        try:
+            register_functions(connection)
+            for command in self.init_commands:
+                if command := command.strip():
+                    connection.execute(command)
+        except BaseException:
+            connection.close()
+            raise
+        self._generation = _Process.generation
+        self._only_reads = False
+        return connection
+
+    def create_cursor(self, name: str | None = None) -> "SQLiteCursorWrapper":
+        """A cursor that takes Django's placeholders."""
+        cursor: SQLiteCursorWrapper = self.connection.cursor(SQLiteCursorWrapper)
+        return cursor
+
+    def ensure_connection(self) -> None:
+        """Open a connection if there is none, or only one of the parent of this process.
+
+        A child in the middle of its parent's ``atomic()`` gets none of its own, which would not be
+        in that transaction; nor is there another to a database in memory. The driver says so.
+        """
+        if self._generation != _Process.generation and not (
+            self.in_atomic_block or self.connection is None or self.is_in_memory_db()
+        ):
+            self.leave_to_parent()
+        super().ensure_connection()
+
+    def leave_to_parent(self) -> None:
+        """Forget a connection that a fork has brought into this process, without closing it."""
+        self.connection = None
+        self.run_on_commit = []
+        self._only_reads = False
+
+    def _close(self) -> None:
+        if self._generation == _Process.generation:
+            super()._close()
+
+    def is_usable(self) -> bool:
+        """Whether the connection still answers: not after a COMMIT whose outcome is unknown."""
+        try:
+            self.connection.execute("SELECT 1").fetchone()
+        except Database.Error:
+            return False
+        return True
+
+    def _set_autocommit(self, autocommit: bool) -> None:
+        if autocommit and self._only_reads:
+            self.set_read_only(False)
+        with self.wrap_database_errors:
+            # What the driver begins before a write, where Django has been told to begin nothing.
+            self.connection.isolation_level = None if autocommit else self.transaction_mode or ""
+
+    def _start_transaction_under_autocommit(self) -> None:
+        if not (self.begins_read_only or takes_read_only_turn(self.alias)):
+            super()._start_transaction_under_autocommit()
+            return
+        self.begins_read_only = False
+        self.set_read_only(True)
+        try:
+            self.cursor().execute("BEGIN DEFERRED")
+        except BaseException:
+            self.set_read_only(False)
+            raise
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the connection refuses to write now."""
+        return self._only_reads
+
+    def set_read_only(self, only_reads: bool) -> None:
+        """Have the connection refuse to write, or not any more.
+
+        Past Django's cursors: it belongs to the transaction, and is no query of the application's.
+
+        Raises:
+            django.db.Error: The connection is closed, or belongs to the parent of this process.
+        """
+        with self.wrap_database_errors:
+            self.connection.execute(f"PRAGMA query_only = {int(only_reads)}").close()
+        self._only_reads = only_reads
+
+    def end_read_only(self) -> None:
+        """Let the connection write again, if there still is one."""
+        if self.connection is not None and self._only_reads:
+            try:
+                self.set_read_only(False)
+            except DatabaseError:
+                self._only_reads = False  # it was closed; the next one is a new one
+
+
+class SQLiteCursorWrapper(Database.Cursor):
+    """A cursor that takes Django's placeholders: ``%s`` and ``%(name)s``.
+
+    A literal percent sign is written ``%%`` where there are parameters.
+    """
+
+    def execute(self, query: str, params: Any = None) -> "SQLiteCursorWrapper":
+        """Run one statement.
+
+        Raises:
+            oxlite.sqlite3.Error: What SQLite said; of a write in a transaction that only reads,
+                also how one writes.
+        """
+        try:
+            if params is None:
+                super().execute(query)
+            elif type(params) is tuple or not isinstance(params, Mapping):
+                super().execute(_with_question_marks(query), params)
+            else:
+                super().execute(self.convert_query(query, param_names=list(params)), params)
+        except Database.OperationalError as error:
+            _explain(error, self.connection)
+            raise
+        return self
+
+    def executemany(self, query: str, param_list: Iterable[Any]) -> "SQLiteCursorWrapper":
+        """Run one statement with many sets of parameters. Raises as ``execute`` does."""
+        sets: Iterator[Any] = iter(param_list)
+        first = next(sets, None)
+        names = list(first) if first and isinstance(first, Mapping) else None
+        converted = self.convert_query(query, param_names=names)
+        try:
+            super().executemany(converted, sets if first is None else chain((first,), sets))
+        except Database.OperationalError as error:
+            _explain(error, self.connection)
+            raise
+        return self
+
+    def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
+        """A statement with SQLite's placeholders."""
+        if param_names is None:
+            return _with_question_marks(query)
+        return query % {name: f":{name}" for name in param_names}
+
+
+def _convert(query: str) -> str:
+    converted: str = stock.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
+    return converted
+
+
+_LONGEST_REMEMBERED: Final = 4096
+_remembered: Final[Callable[[str], str]] = lru_cache(maxsize=512)(_convert)
+
+
+def _with_question_marks(query: str) -> str:
+    # An application has few statements, which it runs again and again.
+    return _remembered(query) if len(query) <= _LONGEST_REMEMBERED else _convert(query)
+
+
+def _explain(error: Database.OperationalError, connection: oxlite.Connection) -> None:
+    """Say how one writes, where a transaction that only reads has refused to."""
+    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+        (query_only,) = connection.execute("PRAGMA query_only").fetchone()
+        if query_only:
+            error.args = (f"{error}: {_READ_ONLY}",)
