@@ -1,0 +1,1 @@
+"""``web``: a Django site under load. ``blog`` is the site."""

@@ -1,0 +1,95 @@
+"""One address for a load generator: ``POST /benchmark/<mix>`` does one of the seven things.
+
+The mixes are those of a published benchmark of web applications. What is picked is called as if it
+had been asked for by itself, with any post, comment or user.
+
+Invariant: the answer says in the header ``Blog-Endpoint`` what was done.
+"""
+
+import random
+import secrets
+from collections.abc import Callable, Mapping
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from oxlite.bench.workloads.web.blog import views
+from oxlite.bench.workloads.web.blog.models import Comment, Post, User
+
+TEXT = "Something to say, with enough words for some lines of a page. " * 6
+
+
+def _form(request: HttpRequest, **values: str) -> HttpRequest:
+    request.POST = QueryDict(mutable=True)
+    request.POST.update(values)
+    return request
+
+
+def _page(request: HttpRequest) -> HttpRequest:
+    request.method = "GET"
+    return request
+
+
+def _post_create(request: HttpRequest) -> HttpResponse:
+    title = f"A post called {secrets.token_hex(12)}"
+    return views.post_create(_form(request, title=title, body=TEXT))
+
+
+def _comment_create(request: HttpRequest) -> HttpResponse:
+    return views.comment_create(_form(request, body=TEXT), Post.objects.pick().pk)
+
+
+def _post_destroy(request: HttpRequest) -> HttpResponse:
+    return views.post_destroy(request, Post.objects.pick().pk)
+
+
+def _comment_destroy(request: HttpRequest) -> HttpResponse:
+    return views.comment_destroy(request, Comment.objects.pick().pk)
+
+
+def _post_show(request: HttpRequest) -> HttpResponse:
+    return views.post_show(_page(request), Post.objects.pick().pk)
+
+
+def _posts_index(request: HttpRequest) -> HttpResponse:
+    return views.posts_index(_page(request))
+
+
+def _user_show(request: HttpRequest) -> HttpResponse:
+    return views.user_show(_page(request), User.objects.pick().screen_name)
+
+
+ENDPOINTS: Mapping[str, Callable[[HttpRequest], HttpResponse]] = {
+    "post_create": _post_create,
+    "comment_create": _comment_create,
+    "post_destroy": _post_destroy,
+    "comment_destroy": _comment_destroy,
+    "post_show": _post_show,
+    "posts_index": _posts_index,
+    "user_show": _user_show,
+}
+
+MIXES: Mapping[str, tuple[float, ...]] = {
+    "read_heavy": (0.10, 0.10, 0.02, 0.03, 0.25, 0.25, 0.25),
+    "write_heavy": (0.25, 0.25, 0.05, 0.20, 0.05, 0.15, 0.05),
+    "balanced": (0.17, 0.17, 0.05, 0.11, 0.17, 0.17, 0.16),
+}
+"""The weights of the endpoints, in their order."""
+
+
+@csrf_exempt
+@require_POST
+def benchmark(request: HttpRequest, mix: str) -> HttpResponse:
+    """Do one of the seven things, picked by the weights of the mix."""
+    if mix not in MIXES:
+        raise Http404(f"there is no mix {mix!r}; there are {', '.join(MIXES)}")
+    [request.endpoint] = random.choices(list(ENDPOINTS), MIXES[mix])
+    response = _done(request)
+    response[views.ENDPOINT] = request.endpoint
+    return response
+
+
+@views.visited
+def _done(request: HttpRequest) -> HttpResponse:
+    return ENDPOINTS[request.endpoint](request)

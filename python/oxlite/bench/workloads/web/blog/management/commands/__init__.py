@@ -1,0 +1,1 @@
+"""Commands of the blog, by the names of their modules."""

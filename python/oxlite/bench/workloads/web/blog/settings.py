@@ -1,0 +1,66 @@
+"""The blog's settings, with the database from the environment.
+
+``BLOG_ENGINE``
+    the backend: ``oxlite.django`` unless named.
+``BLOG_DATABASE``
+    the file: ``blog.db`` in the current directory unless named.
+``BLOG_OPTIONS``
+    the backend's OPTIONS, as a JSON object: ``{"transaction_mode": "IMMEDIATE"}``.
+``BLOG_DEBUG``
+    ``1`` shows Django's own pages of what went wrong.
+``BLOG_SECRET_KEY``
+    what forms are signed with.
+
+Everything else is as Django has it by itself; a request is one transaction.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def _options() -> dict[str, object]:
+    text = os.environ.get("BLOG_OPTIONS", "{}")
+    try:
+        options = json.loads(text)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"BLOG_OPTIONS is no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise ImproperlyConfigured(f"BLOG_OPTIONS must be a JSON object, not {text}")
+    return options
+
+
+ROOT = "oxlite.bench.workloads.web.blog"
+
+DEBUG = os.environ.get("BLOG_DEBUG") == "1"
+SECRET_KEY = os.environ.get("BLOG_SECRET_KEY", "for an example on one's own machine")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+INSTALLED_APPS = [f"{ROOT}.apps.BlogConfig"]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = f"{ROOT}.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
+WSGI_APPLICATION = f"{ROOT}.wsgi.application"
+ASGI_APPLICATION = f"{ROOT}.asgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+DATABASES = {
+    "default": {
+        "ENGINE": os.environ.get("BLOG_ENGINE", "oxlite.django"),
+        "NAME": Path(os.environ.get("BLOG_DATABASE", "blog.db")).absolute(),
+        "ATOMIC_REQUESTS": True,
+        "OPTIONS": _options(),
+    }
+}

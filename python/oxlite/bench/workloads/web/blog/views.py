@@ -1,0 +1,134 @@
+"""The seven pages and deeds of the blog.
+
+Each begins with a visitor, who is any of the users and is seen from now on: so every request reads
+and then writes. Settings make each request one transaction.
+
+Invariant: an answer that has changed something says in the header :data:`CHANGED` by how many rows.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from oxlite.bench.workloads.web.blog.forms import CommentForm, PostForm
+from oxlite.bench.workloads.web.blog.models import Comment, Post, User
+
+CHANGED = "Blog-Changed"
+ENDPOINT = "Blog-Endpoint"
+FAILURE = "Blog-Failure"
+LISTED = 100
+LONGEST_FAILURE = 200
+
+View = Callable[..., HttpResponse]
+
+
+def visited(view: View) -> View:
+    """The view, for a visitor: ``request.visitor``."""
+
+    @wraps(view)
+    def for_visitor(request: HttpRequest, *arguments: object, **named: object) -> HttpResponse:
+        if not hasattr(request, "visitor"):
+            visitor = User.objects.pick()
+            visitor.last_seen_at = timezone.now()
+            visitor.save(update_fields=["last_seen_at"])
+            request.visitor = visitor
+        return view(request, *arguments, **named)
+
+    return for_visitor
+
+
+def _changed(response: HttpResponse, what: str) -> HttpResponse:
+    response[CHANGED] = what
+    return response
+
+
+def _index(request: HttpRequest, form: PostForm, status: int = 200) -> HttpResponse:
+    posts = Post.objects.select_related("user").order_by("-pk")[:LISTED]
+    return render(request, "blog/posts.html", {"posts": posts, "form": form}, status=status)
+
+
+def _post(request: HttpRequest, post: Post, form: CommentForm, status: int = 200) -> HttpResponse:
+    comments = post.comments.select_related("user").order_by("pk")
+    shown = {"post": post, "comments": comments, "form": form}
+    return render(request, "blog/post.html", shown, status=status)
+
+
+@require_GET
+@visited
+def posts_index(request: HttpRequest) -> HttpResponse:
+    """The latest hundred posts."""
+    return _index(request, PostForm())
+
+
+@require_POST
+@visited
+def post_create(request: HttpRequest) -> HttpResponse:
+    """Write a post."""
+    form = PostForm(request.POST, instance=Post(user=request.visitor))
+    if not form.is_valid():
+        return _index(request, form, status=422)
+    return _changed(redirect("post_show", form.save().pk), "posts+1")
+
+
+@require_GET
+@visited
+def post_show(request: HttpRequest, pk: int) -> HttpResponse:
+    """A post and its comments."""
+    post = get_object_or_404(Post.objects.select_related("user"), pk=pk)
+    return _post(request, post, CommentForm())
+
+
+@require_POST
+@visited
+def post_destroy(request: HttpRequest, pk: int) -> HttpResponse:
+    """Destroy a post, with its comments."""
+    _, rows = get_object_or_404(Post, pk=pk).delete()
+    posts, comments = (rows.get(model._meta.label, 0) for model in (Post, Comment))
+    return _changed(redirect("posts_index"), f"posts-{posts} comments-{comments}")
+
+
+@require_POST
+@visited
+def comment_create(request: HttpRequest, pk: int) -> HttpResponse:
+    """Comment on a post."""
+    post = get_object_or_404(Post.objects.select_related("user"), pk=pk)
+    form = CommentForm(request.POST, instance=Comment(user=request.visitor, post=post))
+    if not form.is_valid():
+        return _post(request, post, form, status=422)
+    comment = form.save()
+    return _changed(redirect(f"/posts/{post.pk}/#comment-{comment.pk}"), "comments+1")
+
+
+@require_POST
+@visited
+def comment_destroy(request: HttpRequest, pk: int) -> HttpResponse:
+    """Destroy a comment."""
+    comment = get_object_or_404(Comment, pk=pk)
+    rows, _ = comment.delete()
+    return _changed(redirect("post_show", comment.post_id), f"comments-{rows}")
+
+
+@require_GET
+@visited
+def user_show(request: HttpRequest, screen_name: str) -> HttpResponse:
+    """A user, with the latest that he or she has written."""
+    user = get_object_or_404(User, screen_name=screen_name)
+    posts = user.posts.order_by("-pk")[:LISTED]
+    comments = user.comments.select_related("post").order_by("-pk")[:20]
+    return render(request, "blog/user.html", {"shown": user, "posts": posts, "comments": comments})
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Something went wrong, of which people are told no details, and a load generator the kind."""
+    response = render(request, "500.html", status=500)
+    if hasattr(request, "endpoint"):
+        response[ENDPOINT] = request.endpoint
+        kind, error, _ = sys.exc_info()
+        text = " ".join(str(error).split())
+        response[FAILURE] = f"{kind.__name__ if kind else 'unknown'}: {text}"[:LONGEST_FAILURE]
+    return response
