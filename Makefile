@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream bench fuzz faults crash loom asan lint fmt clean soak
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream bench oha fuzz faults crash loom asan lint fmt clean soak
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -37,6 +37,9 @@ builds: setup ## Build the two other compilations of the same SQLite, for the la
 
 bench: build ## Set up, build, and run the lab's quick selection
 	@$(BIN)/oxlite bench kv --quick
+
+oha: setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
+	@scripts/oha.sh $(VENV)
 
 test: test-rust test-python test-interpreters ## Set up, build, and run every test
 

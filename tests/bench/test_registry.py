@@ -37,7 +37,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 def test_what_is_registered() -> None:
-    names = ("orm", "kv", "inserts", "driver", "gil", "gate", "shared", "busy", "async")
+    names = ("orm", "kv", "inserts", "driver", "gil", "gate", "shared", "busy", "async", "web")
     assert WORKLOADS.names() == names
     assert DRIVERS.names() == ("stdlib", "apsw", "aiosqlite", "oxlite")
 

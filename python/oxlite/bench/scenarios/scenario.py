@@ -49,12 +49,19 @@ The axes:
 ``call``
     how a task calls for it: ``database`` (Oxlite's ``aio.Database``), or one connection
     for all tasks, by a ``cursor`` or by ``fetchall`` (``execute_fetchall``).
+``settings``
+    how a Django site's database is configured: see :mod:`oxlite.bench.workloads.web.ladder`.
+``mix``
+    how often each thing is asked of a web application: see
+    :mod:`oxlite.bench.workloads.web.parameters`.
 ``processes``
     how many processes, as the user named.
 ``threads``
     how many threads in each of them, likewise.
 ``tasks``
     how many tasks of one event loop, likewise.
+``clients``
+    how many clients of a server, likewise.
 ``long``
     how many long transactions are run beside them, likewise.
 ``interpreter``
@@ -101,10 +108,12 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "commit": ("each", "shared"),
     "operation": ("read", "insert"),
     "call": ("database", "cursor", "fetchall"),
+    "settings": ("defaults", "immediate", "timeout", "wal", "engine"),
+    "mix": ("read_heavy", "write_heavy", "balanced"),
 }
 """The values of every axis that is not open."""
 
-COUNTS = ("processes", "threads", "tasks", "long")
+COUNTS = ("processes", "threads", "tasks", "clients", "long")
 """The axes whose values are numbers, chosen for a run; a label says of what."""
 
 OPEN_AXES = ("driver", *COUNTS, "interpreter")
@@ -134,9 +143,12 @@ class Scenario:
     commit: str | None = None
     operation: str | None = None
     call: str | None = None
+    settings: str | None = None
+    mix: str | None = None
     processes: str | None = None
     threads: str | None = None
     tasks: str | None = None
+    clients: str | None = None
     long: str | None = None
     interpreter: str | None = None
 

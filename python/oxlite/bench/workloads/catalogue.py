@@ -13,6 +13,7 @@ from oxlite.bench.workloads.kv.workload import KvWorkload
 from oxlite.bench.workloads.orm.workload import OrmWorkload
 from oxlite.bench.workloads.shared.workload import SharedWorkload
 from oxlite.bench.workloads.tasks.workload import TasksWorkload
+from oxlite.bench.workloads.web.workload import WebWorkload
 
 WORKLOADS: Registry[Workload[Any]] = Registry("workload")
 WORKLOADS.add(OrmWorkload())
@@ -24,3 +25,4 @@ WORKLOADS.add(GateWorkload())
 WORKLOADS.add(SharedWorkload())
 WORKLOADS.add(BusyWorkload())
 WORKLOADS.add(TasksWorkload())
+WORKLOADS.add(WebWorkload())

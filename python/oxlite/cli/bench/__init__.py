@@ -18,6 +18,7 @@ from oxlite.cli.bench.kv import kv
 from oxlite.cli.bench.orm import orm
 from oxlite.cli.bench.shared import shared
 from oxlite.cli.bench.tasks import tasks
+from oxlite.cli.bench.web import web
 
 __all__ = ["bench"]
 
@@ -32,7 +33,7 @@ def _lab() -> None:
     """Benchmarks on this machine, with everything needed to repeat them."""
 
 
-for _command in (orm, kv, inserts, driver, gil, gate, shared, busy):
+for _command in (orm, kv, inserts, driver, gil, gate, shared, busy, web):
     bench.command()(_command)
 # A word of Python's, so no function can be called so.
 bench.command("async")(tasks)

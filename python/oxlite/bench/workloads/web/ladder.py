@@ -1,0 +1,73 @@
+"""How the site's database is configured, by the values of the axis ``settings``.
+
+``defaults``
+    Django's own backend and nothing else: a rollback journal, deferred transactions.
+``immediate``
+    and ``transaction_mode`` IMMEDIATE.
+``timeout``
+    and a ``timeout`` of 20 s instead of 5: SQLite goes on asking for the lock.
+``wal``
+    and, by ``init_command``, WAL and the settings of the lab's ``pragmas=tuned``.
+``engine``
+    ``oxlite.django`` and nothing else; the axis ``busy`` says how it waits, ``gate`` being
+    what it does by itself.
+
+Invariant: a row is what a user would write into settings, no more; each step of Django's own
+backend keeps what those before it have set.
+"""
+
+import json
+from pathlib import Path
+
+from oxlite.bench.scenarios.pragmas import TUNED
+from oxlite.bench.scenarios.scenario import Scenario
+
+OWN = "django.db.backends.sqlite3"
+OURS = "oxlite.django"
+TIMEOUT_SECONDS = 20
+DEFAULTS = "defaults"
+PUBLISHED = "immediate"
+"""The step that a published benchmark ended its failures with; rows are compared with it."""
+
+INIT_COMMAND = " ".join(
+    ["PRAGMA journal_mode=WAL;", *(f"PRAGMA {name}={value};" for name, value, _ in TUNED)]
+)
+
+STEPS: tuple[tuple[str, dict[str, object]], ...] = (
+    (DEFAULTS, {}),
+    (PUBLISHED, {"transaction_mode": "IMMEDIATE"}),
+    ("timeout", {"timeout": TIMEOUT_SECONDS}),
+    ("wal", {"init_command": INIT_COMMAND}),
+)
+"""What each step of Django's own backend adds to its OPTIONS."""
+
+ENGINE = "engine"
+GATE = "gate"
+
+
+def options(scenario: Scenario) -> dict[str, object]:
+    """The OPTIONS of the database in ``scenario``."""
+    if scenario.settings == ENGINE:
+        return {} if scenario.busy == GATE else {"busy": scenario.busy}
+    found: dict[str, object] = {}
+    for name, added in STEPS:
+        found |= added
+        if name == scenario.settings:
+            break
+    return found
+
+
+def environment(scenario: Scenario, database: Path) -> dict[str, str]:
+    """The environment in which the site runs in ``scenario``, on the file ``database``."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "oxlite.bench.workloads.web.blog.settings",
+        "BLOG_ENGINE": OURS if scenario.settings == ENGINE else OWN,
+        "BLOG_OPTIONS": json.dumps(options(scenario)),
+        "BLOG_DATABASE": str(database),
+        "BLOG_DEBUG": "0",
+    }
+
+
+def journal_mode(scenario: Scenario) -> str:
+    """The journal mode that the file must have in the end."""
+    return "wal" if scenario.settings in {"wal", ENGINE} else "delete"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs oha, the load generator of `oxlite bench web`, below the directory given, where the lab
+# looks first; nothing is done if it is there.
+set -eu
+root=${1:?usage: scripts/oha.sh DIRECTORY}
+
+if [ -x "$root/bin/oha" ]; then
+    "$root/bin/oha" --version
+    exit 0
+fi
+if ! command -v cargo >/dev/null; then
+    echo "missing: cargo, to build oha" >&2
+    echo "  install it with: apt-get install rustup && rustup default stable   (or see https://rustup.rs)" >&2
+    exit 1
+fi
+echo "Installing oha into $root (some minutes)"
+cargo install oha --locked --quiet --root "$root"

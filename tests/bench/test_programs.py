@@ -1,0 +1,91 @@
+"""Programs of the lab: real ones that work, fail, hang and leave children behind."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from oxlite.bench import WorkerError
+from oxlite.bench.harness import programs
+from oxlite.bench.harness.programs import Program
+
+PATIENCE_SECONDS = 30.0
+
+
+def start(directory: Path, *arguments: str, **named: object) -> Program:
+    output = directory / "output"
+    return Program("the thing", arguments, output, directory=directory, **named)  # type: ignore[arg-type]
+
+
+def python(directory: Path, code: str) -> Program:
+    return start(directory, sys.executable, "-c", code)
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_program_works_and_ends(tmp_path: Path) -> None:
+    with start(tmp_path, "sh", "-c", 'echo "$WORD" > said', environment={"WORD": "here"}) as one:
+        one.wait(PATIENCE_SECONDS)
+        assert one.has_ended()
+        with pytest.raises(WorkerError, match="the thing has ended"):
+            one.require()
+    assert (tmp_path / "said").read_text() == "here\n"
+
+
+def test_a_program_is_asked_to_end(tmp_path: Path) -> None:
+    code = "import signal, time; signal.signal(15, lambda *_: exit(0)); print(1, flush=True)"
+    with python(tmp_path, f"{code}; time.sleep(600)") as one:
+        wait_for((tmp_path / "output").read_text)
+        one.require()
+        one.stop(PATIENCE_SECONDS)
+
+
+def test_the_error_says_why(tmp_path: Path) -> None:
+    with python(tmp_path, "print('begun', flush=True); [][1]") as one:
+        with pytest.raises(WorkerError) as caught:
+            one.wait(PATIENCE_SECONDS)
+        said = "the thing ended with exit code 1: IndexError: list index out of range"
+        assert str(caught.value) == said
+    with (
+        start(tmp_path, "sh", "-c", "kill -9 $$") as one,
+        pytest.raises(WorkerError, match="the thing ended with signal 9"),
+    ):
+        one.wait(PATIENCE_SECONDS)
+
+
+def test_a_program_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    with start(tmp_path, "sleep", "600") as one:
+        with pytest.raises(WorkerError, match="the thing did not end in 0 s"):
+            one.wait(0.05)
+        pid = one.pid
+    assert not psutil.pid_exists(pid)
+
+
+def test_nothing_of_its_group_is_left(tmp_path: Path) -> None:
+    """Not even what a program left behind that has ended before."""
+    with start(tmp_path, "sh", "-c", "sleep 600 & echo $! > child") as one:
+        one.wait(PATIENCE_SECONDS)
+        child = psutil.Process(int((tmp_path / "child").read_text()))
+        assert child.is_running()
+    wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_program_of_a_lab_that_has_ended_does_not_begin() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", str(programs.LAUNCH), str(os.getppid()), "echo", "begun"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "the lab has ended\n")
