@@ -109,7 +109,9 @@ class Server:
             self._program.require()
             if time.monotonic() >= deadline:
                 raise self._program.failed(f"answers no page in {READY_SECONDS:.0f} s")
-            connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=1.0)
+            # One at a time, and none given up: two at once could already be in each other's way.
+            left_seconds = max(1.0, deadline - time.monotonic())
+            connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=left_seconds)
             page = PAGES[answered % len(PAGES)]
             try:
                 connection.request("GET", page)
