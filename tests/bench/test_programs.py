@@ -42,6 +42,22 @@ def test_a_program_works_and_ends(tmp_path: Path) -> None:
     assert (tmp_path / "said").read_text() == "here\n"
 
 
+def test_modules_are_found_from_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "modules"
+    place.mkdir()
+    (place / "found_here.py").write_text("print('found')\n")
+    monkeypatch.chdir(tmp_path)
+    known = [path for path in [os.environ.get("PYTHONPATH")] if path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["modules", *known]))
+    work = tmp_path / "work"
+    work.mkdir()
+    with python(work, "import found_here") as one:
+        one.wait(PATIENCE_SECONDS)
+    assert (work / "output").read_text() == "found\n"
+
+
 def test_a_program_is_asked_to_end(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(15, lambda *_: exit(0)); print(1, flush=True)"
     with python(tmp_path, f"{code}; time.sleep(600)") as one:

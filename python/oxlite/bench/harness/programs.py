@@ -30,6 +30,15 @@ LONGEST_REASON = 300
 _ERROR = re.compile(r"^[\w.]*(?:Error|Exception|Configured|error)\b.*")
 
 
+def _inherited() -> dict[str, str]:
+    """The lab's environment, for a program that works in another directory."""
+    found = dict(os.environ)
+    paths = [path for path in found.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if paths:
+        found["PYTHONPATH"] = os.pathsep.join(str(Path(path).absolute()) for path in paths)
+    return found
+
+
 class Program:
     """One program that runs. A context manager; see the module."""
 
@@ -62,7 +71,7 @@ class Program:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 cwd=directory,
-                env={**os.environ, **(environment or {})},
+                env={**_inherited(), **(environment or {})},
                 pass_fds=descriptors,
                 process_group=0,
             )

@@ -38,7 +38,7 @@ class WebSession:
         self._scratch = scratch
         self._generator = generator.find(parameters.generator)
         require_installed()
-        self._template = scratch.fresh("template") / "blog.db"
+        self._template = scratch.fresh("template").absolute() / "blog.db"
         self._create()
         self._rows = verify.count_rows(self._template)
         self._fsync_wanted = True
@@ -60,7 +60,8 @@ class WebSession:
     def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
         """See :class:`~oxlite.bench.harness.run.Session`."""
         parameters = self._parameters
-        directory = self._scratch.fresh(scenario.label)
+        # Server and generator work in it, so it must not depend on where the lab does.
+        directory = self._scratch.fresh(scenario.label).absolute()
         database = directory / "blog.db"
         copy_synced(self._template, database)
         environment = ladder.environment(scenario, database)
