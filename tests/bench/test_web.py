@@ -89,14 +89,15 @@ def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
 
 
 @serves
-@pytest.mark.parametrize("busy", ["fair", "backoff"])
+@pytest.mark.parametrize(("busy", "atomic"), [("fair", "requests"), ("backoff", "views")])
 def test_the_ways_of_waiting(
-    busy: str, tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    busy: str, atomic: str, tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a directory that is named from where the lab works."""
     monkeypatch.chdir(tmp_path)
     chosen = f"driver=oxlite,busy={busy},mix=write_heavy"
-    result = perform(Request("web", TINY, [chosen], repeats=1, directory=Path()), listener)
+    given = {**TINY, "atomic": atomic}
+    result = perform(Request("web", given, [chosen], repeats=1, directory=Path()), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     row = result.rows[-1]
     assert row.label == f"oxlite {busy} engine write_heavy 4 clients"
@@ -228,6 +229,7 @@ def test_server_and_generator_end_with_the_lab(
         ({"duration_seconds": 0.0}, "--duration"),
         ({"users": 0}, "--users"),
         ({"posts": 0}, "--posts"),
+        ({"atomic": "pages"}, "unknown value of --atomic 'pages'"),
     ],
 )
 def test_what_is_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
@@ -247,6 +249,9 @@ def test_each_step_keeps_what_those_before_it_have_set() -> None:
     assert wal == options("timeout")
     assert options("engine", "gate", "oxlite") == {}
     assert options("engine", "fair", "oxlite") == {"busy": "fair"}
+    for atomic, value in (("views", "0"), ("requests", "1")):
+        found = ladder.environment(Scenario("stdlib", settings="wal"), Path("blog.db"), atomic)
+        assert found["BLOG_ATOMIC_REQUESTS"] == value
 
 
 LOG = (

@@ -153,8 +153,13 @@ def rows(folder: Path) -> Counter[str]:
         )
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_no_request_fails_and_every_answer_is_true(server: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("server", "atomic_requests"), [("gunicorn", "0"), ("gunicorn", "1"), ("uvicorn", "0")]
+)
+def test_no_request_fails_and_every_answer_is_true(
+    server: str, atomic_requests: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BLOG_ATOMIC_REQUESTS", atomic_requests)
     before = rows(folder)
     with served(server, folder) as port:
         answers, changes = drive(port, "balanced")

@@ -39,6 +39,10 @@ def web(
         int | None, typer.Option(help="Posts, each with 5 to 15 comments (default 1000).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the blog's content (default 1).")] = None,
+    atomic: Annotated[
+        str | None,
+        typer.Option(help="What is a transaction: views or requests (default views)."),
+    ] = None,
     generator: Annotated[
         str | None, typer.Option(help="The load generator oha: a path, or a name on the PATH.")
     ] = None,
@@ -64,6 +68,7 @@ def web(
         "users": users,
         "posts": posts,
         "seed": seed,
+        "atomic": atomic,
         "generator": generator,
     }
     run(

@@ -57,13 +57,20 @@ def options(scenario: Scenario) -> dict[str, object]:
     return found
 
 
-def environment(scenario: Scenario, database: Path) -> dict[str, str]:
-    """The environment in which the site runs in ``scenario``, on the file ``database``."""
+def environment(scenario: Scenario, database: Path, atomic: str = "views") -> dict[str, str]:
+    """The environment in which the site runs.
+
+    Args:
+        scenario: the conditions.
+        database: the file.
+        atomic: what is a transaction: a parameter of the workload.
+    """
     return {
         "DJANGO_SETTINGS_MODULE": "oxlite.bench.workloads.web.blog.settings",
         "BLOG_ENGINE": OURS if scenario.settings == ENGINE else OWN,
         "BLOG_OPTIONS": json.dumps(options(scenario)),
         "BLOG_DATABASE": str(database),
+        "BLOG_ATOMIC_REQUESTS": "1" if atomic == "requests" else "0",
         "BLOG_DEBUG": "0",
     }
 

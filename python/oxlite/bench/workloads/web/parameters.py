@@ -7,8 +7,9 @@ Django need not be installed.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oxlite.bench.errors import UsageError, require_between
+from oxlite.bench.errors import UsageError, require_between, unknown
 
+ATOMIC = ("views", "requests")
 MAXIMUM_CLIENTS = 1024
 MAXIMUM_WORKERS = 64
 MAXIMUM_THREADS = 256
@@ -28,6 +29,7 @@ class WebParameters:
         users: of the blog that every scenario begins with.
         posts: likewise, each with 5 to 15 comments.
         seed: of the blog.
+        atomic: what is a transaction: what the ``views`` read and write, or whole ``requests``.
         generator: the load generator ``oha``: a path, or a name to look for.
     """
 
@@ -38,6 +40,7 @@ class WebParameters:
     users: int = 100
     posts: int = 1000
     seed: int = 1
+    atomic: str = "views"
     generator: str = "oha"
 
     def __post_init__(self) -> None:
@@ -50,5 +53,7 @@ class WebParameters:
         require_between("--workers", self.workers, 1, MAXIMUM_WORKERS)
         require_between("--threads", self.threads, 1, MAXIMUM_THREADS)
         require_between("--duration", self.duration_seconds, SHORTEST_SECONDS, MAXIMUM_SECONDS)
+        if self.atomic not in ATOMIC:
+            raise unknown("value of --atomic", self.atomic, ATOMIC)
         require_between("--users", self.users, 1, 100_000)
         require_between("--posts", self.posts, 1, 1_000_000)

@@ -64,7 +64,7 @@ class WebSession:
         directory = self._scratch.fresh(scenario.label).absolute()
         database = directory / "blog.db"
         copy_synced(self._template, database)
-        environment = ladder.environment(scenario, database)
+        environment = ladder.environment(scenario, database, parameters.atomic)
         report = None
         with WorkerGroup(directory) as group:
             # What settings say that cannot be done is said here, before there is a server.

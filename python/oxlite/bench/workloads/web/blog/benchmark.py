@@ -1,7 +1,8 @@
 """One address for a load generator: ``POST /benchmark/<mix>`` does one of the seven things.
 
 The mixes are those of a published benchmark of web applications. What is picked is called as if it
-had been asked for by itself, with any post, comment or user.
+had been asked for by itself, with any post, comment or user; what is changed is picked in the same
+transaction.
 
 Invariant: the answer says in the header ``Blog-Endpoint`` what was done.
 """
@@ -9,7 +10,9 @@ Invariant: the answer says in the header ``Blog-Endpoint`` what was done.
 import random
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
@@ -17,6 +20,7 @@ from django.views.decorators.http import require_POST
 from oxlite.bench.workloads.web.blog import views
 from oxlite.bench.workloads.web.blog.models import Comment, Post, User
 
+TRIES = 5
 TEXT = "Something to say, with enough words for some lines of a page. " * 6
 
 
@@ -37,19 +41,27 @@ def _post_create(request: HttpRequest) -> HttpResponse:
 
 
 def _comment_create(request: HttpRequest) -> HttpResponse:
-    return views.comment_create(_form(request, body=TEXT), Post.objects.pick().pk)
+    with transaction.atomic():
+        return views.comment_create(_form(request, body=TEXT), Post.objects.pick_key())
 
 
 def _post_destroy(request: HttpRequest) -> HttpResponse:
-    return views.post_destroy(request, Post.objects.pick().pk)
+    with transaction.atomic():
+        return views.post_destroy(request, Post.objects.pick_key())
 
 
 def _comment_destroy(request: HttpRequest) -> HttpResponse:
-    return views.comment_destroy(request, Comment.objects.pick().pk)
+    with transaction.atomic():
+        return views.comment_destroy(request, Comment.objects.pick_key())
 
 
 def _post_show(request: HttpRequest) -> HttpResponse:
-    return views.post_show(_page(request), Post.objects.pick().pk)
+    _page(request)
+    for _ in range(TRIES):
+        # A page takes no lock, so what was picked may have been destroyed when it is looked for.
+        with suppress(Http404):
+            return views.post_show(request, Post.objects.pick_key())
+    raise Http404("no post stays")
 
 
 def _posts_index(request: HttpRequest) -> HttpResponse:

@@ -6,13 +6,17 @@ from django.db import models
 class Picking(models.QuerySet):
     """Rows of which one can be picked."""
 
+    def pick_key(self) -> int:
+        """The key of any row, at random; 0 if there is none."""
+        return self.order_by("?").values_list("pk", flat=True).first() or 0
+
     def pick(self) -> models.Model:
         """Any row, at random.
 
         Raises:
             DoesNotExist: there is none.
         """
-        return self.get(pk=self.order_by("?").values_list("pk", flat=True).first())
+        return self.get(pk=self.pick_key())
 
 
 class User(models.Model):

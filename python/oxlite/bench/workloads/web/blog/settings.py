@@ -6,12 +6,14 @@
     the file: ``blog.db`` in the current directory unless named.
 ``BLOG_OPTIONS``
     the backend's OPTIONS, as a JSON object: ``{"transaction_mode": "IMMEDIATE"}``.
+``BLOG_ATOMIC_REQUESTS``
+    ``1`` makes each request one transaction, pages included; else views begin their own.
 ``BLOG_DEBUG``
     ``1`` shows Django's own pages of what went wrong.
 ``BLOG_SECRET_KEY``
     what forms are signed with.
 
-Everything else is as Django has it by itself; a request is one transaction.
+Everything else is as Django has it by itself.
 """
 
 import json
@@ -60,7 +62,7 @@ DATABASES = {
     "default": {
         "ENGINE": os.environ.get("BLOG_ENGINE", "oxlite.django"),
         "NAME": Path(os.environ.get("BLOG_DATABASE", "blog.db")).absolute(),
-        "ATOMIC_REQUESTS": True,
+        "ATOMIC_REQUESTS": os.environ.get("BLOG_ATOMIC_REQUESTS") == "1",
         "OPTIONS": _options(),
     }
 }
