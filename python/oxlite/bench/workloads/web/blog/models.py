@@ -1,5 +1,7 @@
 """Users, posts and comments. Foreign keys have indexes, as Django makes them."""
 
+import random
+
 from django.db import models
 
 
@@ -7,8 +9,12 @@ class Picking(models.QuerySet):
     """Rows of which one can be picked."""
 
     def pick_key(self) -> int:
-        """The key of any row, at random; 0 if there is none."""
-        return self.order_by("?").values_list("pk", flat=True).first() or 0
+        """The key of any row, at random, without sorting all of them; 0 if there is none."""
+        keys = self.values_list("pk", flat=True)
+        latest = keys.order_by("-pk").first()
+        if latest is None:
+            return 0
+        return keys.filter(pk__gte=random.randint(1, latest)).order_by("pk").first() or 0
 
     def pick(self) -> models.Model:
         """Any row, at random.
