@@ -24,6 +24,7 @@ $(VENV)/.ready: pyproject.toml | prerequisites
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --upgrade pip
 	@$(BIN)/python -m pip install --group dev --group peers
+	@scripts/browser.sh $(BIN)
 	@touch $@
 
 setup: $(VENV)/.ready ## Create .venv with everything the project needs

@@ -92,3 +92,42 @@ def bench() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         )
 
     return runner
+
+
+RECORDED = {
+    "kv": (
+        "kv", "--processes", "2", "--queries", "400", "--write-ratio", "0.3", "--repeats", "3",
+        "--no-warm-up", "--fairness", "0.05",
+        "--scenario", "journal=wal,pragmas=tuned,busy=backoff",
+    ),
+    "ladder": (
+        "inserts", "--threads", "4", "--duration", "0.05", "--repeats", "2",
+        "--scenario", "driver=oxlite,step=wal", "--scenario", "driver=oxlite,step=normal",
+    ),
+    "locked": (
+        "inserts", "--threads", "4", "--duration", "0.2", "--repeats", "1",
+        "--scenario", "driver=stdlib,busy=none,pragmas=tuned",
+    ),
+    "driver": (
+        "driver", "--operation", "get", "--scale", "0.01", "--repeats", "2", "--no-warm-up",
+    ),
+}  # fmt: skip
+"""Short runs, of which the tests of reports take the records."""
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of a record by its name; the run is made when it is first asked for."""
+    place = tmp_path_factory.mktemp("records")
+
+    def file(name: str) -> Path:
+        path = place / f"{name}.json"
+        if not path.exists():
+            arguments = (*RECORDED[name], "--json", str(path), "--directory", str(place))
+            ended = subprocess.run(
+                command(*arguments), capture_output=True, text=True, timeout=100, check=False
+            )
+            assert ended.returncode == 0, ended.stderr
+        return path
+
+    return file

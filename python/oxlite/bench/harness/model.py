@@ -159,6 +159,7 @@ class Result:
         orders: for each measured round, the labels in the order of their turns.
         left: labels of the cells that could run here and that the workload's own
             selection leaves out; none where the user chose.
+        interrupted: whether a signal ended it early, so that it is a part of the run.
     """
 
     workload: str
@@ -176,6 +177,7 @@ class Result:
     orders: Sequence[Sequence[str]] = ()
     left: Sequence[str] = ()
     compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    interrupted: bool = False
 
     def row(self, label: str) -> Row | None:
         """The row called ``label``, if it was measured without failure."""

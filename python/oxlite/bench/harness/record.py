@@ -17,6 +17,7 @@
     notes             [sentence]
     orders            [[label]]: the turns of each measured round, in order
     left              [label]: possible, and not in the workload's own selection
+    interrupted       whether a signal ended the run early
     metrics           [{name, title, better, of_all_work}], for readers of the file
     rows              [{scenario: {axis: value}, label, failure,
                         samples: [{figures: {metric: number}, asked,
@@ -30,8 +31,8 @@
     impossible        [{scenario, label, reason}]
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
-file back computes them anew from the samples. ``orders``, ``left`` and ``compared``,
-and ``absent`` and ``failed`` of a sample, are missing from the earliest files.
+file back computes them anew from the samples. ``orders``, ``left``, ``compared`` and
+``interrupted``, and ``absent`` and ``failed`` of a sample, are missing from the earliest files.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read.
@@ -71,6 +72,7 @@ def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
         "notes": list(result.notes),
         "orders": [list(turns) for turns in result.orders],
         "left": list(result.left),
+        "interrupted": result.interrupted,
         "metrics": [asdict(metric) for metric in metrics],
         "rows": [_row_to_json(result, row, metrics) for row in result.rows],
         "impossible": [
@@ -120,6 +122,7 @@ def from_json(data: object) -> Result:
                 str(label): [str(other) for other in others]
                 for label, others in data.get("compared", {}).items()
             },
+            interrupted=bool(data.get("interrupted", False)),
         )
     except KeyError as error:
         raise MalformedRecordError(f"the result lacks the field {error}") from None

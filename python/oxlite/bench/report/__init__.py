@@ -1,6 +1,7 @@
 """Reports: what a person sees of a run, while it lasts (``progress``) and after.
 
-``facts`` has the sentences, ``terminal`` and ``markdown`` the two forms. Only
+``facts`` has the sentences, ``charts`` what is drawn; ``terminal``, ``markdown`` and
+``html`` are the forms. Only
 ``progress`` and ``terminal`` know the terminal library; worker processes never
 load it.
 """

@@ -1,6 +1,7 @@
 """``oxlite bench``: run a workload of the lab and print its report.
 
-Each workload is a command in a module of its own; ``options`` has what they share.
+Each workload is a command in a module of its own; ``options`` has what they share. Beside
+them stand the commands for results that were stored.
 
 Exit codes: 0 every row was measured and every file written, 1 a row failed or a
 file could not be written after the run; for the others see :mod:`oxlite.cli`.
@@ -16,6 +17,7 @@ from oxlite.cli.bench.gil import gil
 from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
 from oxlite.cli.bench.orm import orm
+from oxlite.cli.bench.report import report
 from oxlite.cli.bench.shared import shared
 from oxlite.cli.bench.tasks import tasks
 from oxlite.cli.bench.web import web
@@ -37,3 +39,4 @@ for _command in (orm, kv, inserts, driver, gil, gate, shared, busy, web):
     bench.command()(_command)
 # A word of Python's, so no function can be called so.
 bench.command("async")(tasks)
+bench.command()(report)

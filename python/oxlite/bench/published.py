@@ -1,0 +1,197 @@
+"""What others have published, beside which the lab's own figures stand.
+
+Each entry is a claim with its figure as it was printed, whose it is, and what the lab measures of
+the same thing. The machines, the languages and often the versions differ, so only ratios can agree
+or disagree; a ratio of two printed figures is computed here and says so by being a number.
+
+Invariants: a figure is as its source prints it; a claim that no row of a result concerns is not
+said to be confirmed or refuted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.harness.model import Metric, Result, Row
+from oxlite.bench.harness.statistics import Summary
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.catalogue import WORKLOADS
+from oxlite.bench.workloads.inserts.steps import LADDER
+
+ORM_SOURCE = "jeremyevans/simple_orm_benchmark with Rails' settings for SQLite, on an M1 Max"
+KV_SOURCE = "25 processes in Python, 5 % upserts: rollback journal against WAL"
+INSERTS_SOURCE = "inserts with the settings added one by one, in Rust"
+WEB_SOURCE = "a web application in Ruby on Rails, 100 users and 1,000 posts"
+BUSY_SOURCE = "waiting for SQLite's write lock in Ruby, 8 processes of 4 threads"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published claim that a ratio of two rows answers.
+
+    Attributes:
+        workload: the lab's workload that measures it.
+        claim: what is better than what, in words.
+        figure: the published figures, as printed.
+        ratio: how many times better that is; ``None`` where the print gives no such number.
+        source: whose they are.
+        metric: the name of the metric that is compared; of a latency that is pooled over the
+            repeats, ``latency:KIND:PERCENT``.
+        rows: the axes' values of the rows that answer it.
+        against: what is different in the row that each is compared with.
+    """
+
+    workload: str
+    claim: str
+    figure: str
+    ratio: float | None
+    source: str
+    metric: str = ""
+    rows: Mapping[str, str] = field(default_factory=dict)
+    against: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The answer of one row: its label, that of the other, and the paired ratios."""
+
+    row: str
+    against: str
+    times: Summary
+
+
+_WAL = {"journal": "wal", "pragmas": "stock", "busy": "backoff"}
+_ROLLBACK = {"journal": "rollback"}
+_BUSY = {"busy": "fair", "processes": "8", "threads": "4"}
+
+PUBLISHED: tuple[Published, ...] = (
+    Published(
+        "orm", "the four tuned pragmas against SQLite's defaults, all operations",
+        "6.79 s against 13.59 s", 13.59 / 6.79, ORM_SOURCE,
+        "sum_ms", {"pragmas": "tuned"}, {"pragmas": "stock", "journal": "rollback"},
+    ),
+    Published(
+        "orm", "compile-time options against the stock build, all operations",
+        "13.22 s against 13.59 s", 13.59 / 13.22, ORM_SOURCE,
+        "sum_ms", {"build": "tuned"}, {"build": "stock"},
+    ),
+    Published(
+        "orm", "tuned SQLite against PostgreSQL 14 with its defaults, all operations",
+        "6.55 s against 11.46 s", 11.46 / 6.55, ORM_SOURCE,
+        "sum_ms", {"pragmas": "tuned"}, {"driver": "postgresql"},
+    ),
+    Published(
+        "kv", "reads: WAL against a rollback journal", "70,000 to 83,000 against 5,600 reads/s",
+        76_500 / 5_600, KV_SOURCE, "reads_per_second", _WAL, _ROLLBACK,
+    ),
+    Published(
+        "kv", "writes: WAL against a rollback journal", "3,600 to 4,300 against 291 writes/s",
+        3_950 / 291, KV_SOURCE, "writes_per_second", _WAL, _ROLLBACK,
+    ),
+    Published(
+        "kv", "99th percentile of a read: WAL against a rollback journal", "0.5 ms against 20 ms",
+        40.0, KV_SOURCE, "latency:read:99", _WAL, _ROLLBACK,
+    ),
+    Published(
+        "inserts", "WAL against SQLite's defaults", "~2,500 against 756 inserts/s", 2_500 / 756,
+        INSERTS_SOURCE, "inserts_per_second", {"step": "wal"}, {"step": "defaults"},
+    ),
+    Published(
+        "inserts", "synchronous=NORMAL against FULL, in WAL mode",
+        "~25,000 against ~2,500 inserts/s", 10.0, INSERTS_SOURCE,
+        "inserts_per_second", {"step": "normal"}, {"step": "wal"},
+    ),
+    *(
+        Published(
+            "inserts", f"{words} against without", "no large effect", None, INSERTS_SOURCE,
+            "inserts_per_second", {"step": step}, {"step": below},
+        )
+        for step, below, words in (
+            ("temp_store", "normal", "temp_store=MEMORY"),
+            ("exclusive", "temp_store", "locking_mode=EXCLUSIVE"),
+            ("cache", "exclusive", "a cache of 1 GB"),
+            ("prepared", "cache", "prepared statements"),
+        )
+    ),
+    Published(
+        "busy", "the slowest child, nobody long: 1 ms against the growing back-off",
+        "27 ms against 107 ms", 107 / 27, BUSY_SOURCE,
+        "slowest_child_ms", _BUSY | {"long": "0"}, {"busy": "backoff"},
+    ),
+    Published(
+        "busy", "the slowest child behind one long transaction: 1 ms against the back-off",
+        "902 ms against 1,424 ms", 1_424 / 902, BUSY_SOURCE,
+        "slowest_child_ms", _BUSY | {"long": "1"}, {"busy": "backoff"},
+    ),
+    Published(
+        "web", "failures, 1 to 16 at once: BEGIN IMMEDIATE against DEFERRED",
+        "1, 0, 0, 0, 0 % against 35, 39, 55, 78, 100 %", None, WEB_SOURCE,
+    ),
+    Published(
+        "web", "p99.99 at 4, 8, 16, 32 at once: 1 ms against the back-off",
+        "0.051, 0.534, 0.472, 0.501 s against 0.211, 0.785, 1.073, 1.525 s", None, WEB_SOURCE,
+    ),
+    Published(
+        "web", "requests/s, balanced mix: tuned against stock", "660 against 16.5", 660 / 16.5,
+        WEB_SOURCE,
+    ),
+)  # fmt: skip
+
+
+def steps_published() -> dict[str, float]:
+    """The published inserts per second of the ladder's steps, where there are some."""
+    return {
+        step.name: float(step.published.strip("~").replace(",", ""))
+        for step in LADDER.values()
+        if step.published
+    }
+
+
+def measured(claim: Published, result: Result) -> list[Measured]:
+    """What a result says about a claim: one answer for each row that has both sides."""
+    if result.workload != claim.workload or not claim.metric:
+        return []
+    found = []
+    for row in result.rows:
+        if not claim.rows.items() <= row.scenario.used().items():
+            continue
+        other = _other(row.scenario, claim.against)
+        if other is None or other == row.scenario:
+            continue
+        times = _times(claim, result, row, other.label)
+        if times is not None:
+            found.append(Measured(row.label, other.label, times))
+    return found
+
+
+def _other(scenario: Scenario, changes: Mapping[str, str]) -> Scenario | None:
+    driver = changes.get("driver")
+    if driver is not None:
+        if driver not in DRIVERS:
+            return None
+        return replace(scenario, **{"build": DRIVERS.get(driver).default_build, **changes})
+    # Where the workload does not use an axis, its value is no difference.
+    used = scenario.used()
+    return replace(scenario, **{axis: value for axis, value in changes.items() if axis in used})
+
+
+def _times(claim: Published, result: Result, row: Row, other: str) -> Summary | None:
+    if claim.metric.startswith("latency:"):
+        _, kind, percent = claim.metric.split(":")
+        base = result.row(other)
+        values = [_latency(one, kind, float(percent)) for one in (row, base)]
+        mine, its = values
+        if not mine or not its:
+            return None
+        return Summary(1, its / mine, its / mine, its / mine, None)
+    metric = next((m for m in _metrics(claim.workload) if m.name == claim.metric), None)
+    return None if metric is None else result.improvement(row, metric, other)
+
+
+def _latency(row: Row | None, kind: str, percent: float) -> int | None:
+    found = None if row is None or row.failure else row.latencies.get(kind)
+    return None if found is None else found.percentiles.get(percent)
+
+
+def _metrics(workload: str) -> tuple[Metric, ...]:
+    return tuple(WORKLOADS.get(workload).metrics) if workload in WORKLOADS else ()
