@@ -3,6 +3,7 @@
 Readable in 120 columns; everything that is not here is in the JSON file.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from oxlite.bench.comparing import Verdicts
 from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import Drawing
 from oxlite.bench.report import facts
@@ -60,7 +62,23 @@ def _say(console: Console, lines: Sequence[str], style: str = "") -> None:
         console.print(Text(line, style=style), soft_wrap=True, highlight=False)
 
 
-def _table(result: Result, drawing: Drawing) -> RichTable:
+def show_comparison(found: Verdicts, console: Console) -> None:
+    """Print what the comparison of two runs has found."""
+    if not console.is_terminal:
+        console.width = max(console.width, NARROWEST)
+    _say(
+        console,
+        [f"compared all the same, though unlike in {one}" for one in found.unlike],
+        "yellow",
+    )
+    _say(console, found.subject)
+    console.print(_table(None, found.drawing()))
+    _say(console, [f"not compared  {label}: {why}" for label, why in found.missing.items()])
+    counts = Counter(change.verdict for change in found.changes)
+    _say(console, [", ".join(f"{count} {verdict}" for verdict, count in counts.items())], "bold")
+
+
+def _table(result: Result | None, drawing: Drawing) -> RichTable:
     drawn = RichTable(
         title=drawing.title,
         title_justify="left",
@@ -73,7 +91,8 @@ def _table(result: Result, drawing: Drawing) -> RichTable:
     for heading in drawing.headings:
         drawn.add_column(heading, justify="right", no_wrap=True)
     for line in drawing.lines:
-        drawn.add_row(Text(line.name), *line.cells, style=_style(result, line.row))
+        style = "" if result is None else _style(result, line.row)
+        drawn.add_row(Text(line.name), *line.cells, style=style)
     return drawn
 
 

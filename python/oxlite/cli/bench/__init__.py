@@ -11,6 +11,7 @@ No logic here: options in, :mod:`oxlite.bench.lab` does it.
 import typer
 
 from oxlite.cli.bench.busy import busy
+from oxlite.cli.bench.compare import compare
 from oxlite.cli.bench.driver import driver
 from oxlite.cli.bench.gate import gate
 from oxlite.cli.bench.gil import gil
@@ -40,3 +41,4 @@ for _command in (orm, kv, inserts, driver, gil, gate, shared, busy, web):
 # A word of Python's, so no function can be called so.
 bench.command("async")(tasks)
 bench.command()(report)
+bench.command()(compare)
