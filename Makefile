@@ -36,8 +36,8 @@ build: setup ## Build the package in release mode into .venv
 builds: setup ## Build the two other compilations of the same SQLite, for the lab's `build` axis
 	@scripts/builds.sh stock seed
 
-bench: build ## Set up, build, and run the lab's quick selection
-	@$(BIN)/oxlite bench kv --quick
+bench: build ## Set up, build, and run the lab's quick selection (five minutes): ends with the report's path
+	@$(BIN)/oxlite bench all --quick --again --results target/bench
 
 oha: setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
 	@scripts/oha.sh $(VENV)

@@ -7,6 +7,7 @@ of the lab is needed to run a workload.
 import datetime
 import itertools
 import shlex
+import sqlite3
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -15,11 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oxlite.bench.errors import LabError, UsageError, require_at_least
+from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
 from oxlite.bench.harness import interrupts, machine, record
 from oxlite.bench.harness.files import Destination, reserved
 from oxlite.bench.harness.model import Plan, Result
-from oxlite.bench.harness.run import Listener, run
+from oxlite.bench.harness.run import CutShort, Listener, run
 from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.report import markdown
 from oxlite.bench.scenarios import cells as cells_of
@@ -75,6 +76,18 @@ class UnwrittenError(LabError):
         self.result = result
 
 
+class InterruptedRun(Interrupted):
+    """A signal ended the run when some of it had been measured.
+
+    Attributes:
+        result: that part, marked as one; it has been written to the files of the request.
+    """
+
+    def __init__(self, signal_number: int, result: Result) -> None:
+        super().__init__(signal_number)
+        self.result = result
+
+
 @dataclass(frozen=True)
 class _Chosen:
     """The cells of a run, and the labels of those that only ``--all`` measures."""
@@ -92,7 +105,8 @@ def perform(request: Request, listener: Listener) -> Result:
     Raises:
         UsageError: the request cannot be done as asked; nothing was measured.
         UnwrittenError: the run was done, and a file cannot be written after all.
-        Interrupted: a signal ended the run.
+        InterruptedRun: a signal ended the run; what was measured has been written.
+        Interrupted: a signal ended it before anything was measured; no file has been written.
     """
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
@@ -106,11 +120,28 @@ def perform(request: Request, listener: Listener) -> Result:
         notes = machine.notes(parent)
         started_at = datetime.datetime.now(datetime.UTC)
         clock_at_start = time.monotonic()
-        with workload.session(parameters, possible, place) as session:
-            rows, orders = run(session, possible, plan, listener, workload.outcome)
+        cut: CutShort | None = None
+        try:
+            with workload.session(parameters, possible, place) as session:
+                rows, orders = run(session, possible, plan, listener, workload.outcome)
+        except CutShort as error:
+            if not error.orders:
+                raise
+            cut, rows, orders = error, error.rows, error.orders
+        except BrokenPipeError:
+            raise  # whoever watches has gone
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"cannot prepare {workload.name} in {parent}: {error}") from None
         repeats = len(orders)
         compared = _compared(workload, possible)
-        if repeats < min(plan.repeats, TRUSTED_REPEATS):
+        if cut is not None:
+            whole = (
+                "" if all(row.samples or row.failure for row in rows) else ", not all rows in it"
+            )
+            notes.append(
+                f"{cut}: this is a part of the run, {repeats} of {plan.repeats} repeats{whole}."
+            )
+        elif repeats < min(plan.repeats, TRUSTED_REPEATS):
             notes.append(
                 f"the time budget of {plan.time_budget_seconds:g} s allowed {repeats} of "
                 f"{plan.repeats} repeats; --time-budget allows more."
@@ -133,8 +164,11 @@ def perform(request: Request, listener: Listener) -> Result:
             notes=notes,
             orders=orders,
             left=chosen.left,
+            interrupted=cut is not None,
         )
         _write(result, workload, files)
+        if cut is not None:
+            raise InterruptedRun(cut.signal_number, result)
         return result
 
 

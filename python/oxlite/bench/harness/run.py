@@ -10,15 +10,17 @@ paid for by the next one, and in a fixed order that would always be the same.
 
 Invariants: the order of a round depends on the number of cells and of the round
 alone; a cell that fails is not run again and does not stop the others; at
-least one round is measured, whatever the time budget says.
+least one round is measured, whatever the time budget says; a run that a signal ends
+gives its complete rounds, or of the first round what there is.
 """
 
+import sqlite3
 import time
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from oxlite.bench.errors import VerificationError, WorkerError
+from oxlite.bench.errors import Interrupted, VerificationError, WorkerError
 from oxlite.bench.harness import statistics
 from oxlite.bench.harness.model import Plan, Row, Sample
 from oxlite.bench.scenarios.scenario import Scenario
@@ -35,6 +37,20 @@ class Session(Protocol):
             VerificationError: the work done is not the work asked for.
         """
         ...
+
+
+class CutShort(Interrupted):
+    """A signal ended the run.
+
+    Attributes:
+        rows: of the rounds until then.
+        orders: as :func:`run` returns them.
+    """
+
+    def __init__(self, signal_number: int, rows: list[Row], orders: list[list[str]]) -> None:
+        super().__init__(signal_number)
+        self.rows = rows
+        self.orders = orders
 
 
 class Listener(Protocol):
@@ -63,8 +79,25 @@ class _Gathered:
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         self.rows = [Row(scenario) for scenario in scenarios]
         self._pooled: list[dict[str, array[int]]] = [{} for _ in scenarios]
+        self._round: list[tuple[int, Sample]] = []
 
-    def keep(self, index: int, sample: Sample) -> None:
+    def stage(self, index: int, sample: Sample) -> None:
+        """Hold a sample until its round is complete, since samples pair by round."""
+        self._round.append((index, sample))
+
+    def keep_round(self) -> None:
+        """Add the samples of a round to their rows."""
+        for index, sample in self._round:
+            self._keep(index, sample)
+        self._round = []
+
+    def cut(self, turns: list[str], orders: list[list[str]]) -> None:
+        """The round that has begun will not be completed: keep it only if it is the first."""
+        if not orders and self._round:
+            self.keep_round()
+            orders.append(turns)
+
+    def _keep(self, index: int, sample: Sample) -> None:
         """Add a sample to its row, moving what belongs to the row out of it."""
         for kind, values in sample.latencies_ns.items():
             self._pooled[index].setdefault(kind, array("Q")).extend(values)
@@ -116,37 +149,48 @@ def run(
     Returns:
         the rows in the order of ``scenarios``, and for each measured round the
         labels in the order in which they took their turns.
+
+    Raises:
+        CutShort: a signal ended the run; it carries the same.
     """
     gathered = _Gathered(scenarios)
     listener.planned([scenario.label for scenario in scenarios], plan.warm_ups, plan.repeats)
     begun_at = clock()
     orders: list[list[str]] = []
-    for number in range(plan.warm_ups + plan.repeats):
-        warming = number < plan.warm_ups
-        name = "warm-up" if warming else f"repeat {len(orders) + 1}/{plan.repeats}"
-        round_begun_at = clock()
-        turns: list[str] = []
-        for index in order(len(scenarios), number):
-            row = gathered.rows[index]
-            if row.failure is not None:
-                continue
-            turns.append(row.label)
-            listener.begun(name, row.label)
-            try:
-                sample = session.measure(row.scenario, with_environment=not warming and not orders)
-            except (WorkerError, VerificationError) as error:
-                row.failure = str(error)
-                listener.ended(name, row.label, f"failed: {error}")
-                continue
-            listener.ended(name, row.label, outcome(sample))
+    turns: list[str] = []
+    try:
+        for number in range(plan.warm_ups + plan.repeats):
+            warming = number < plan.warm_ups
+            name = "warm-up" if warming else f"repeat {len(orders) + 1}/{plan.repeats}"
+            round_begun_at = clock()
+            turns = []
+            for index in order(len(scenarios), number):
+                row = gathered.rows[index]
+                if row.failure is not None:
+                    continue
+                turns.append(row.label)
+                listener.begun(name, row.label)
+                try:
+                    first = not warming and not orders
+                    sample = session.measure(row.scenario, with_environment=first)
+                except (WorkerError, VerificationError, OSError, sqlite3.Error) as error:
+                    # The last two are of the lab's own files: a disk without room, for example.
+                    row.failure = " ".join(str(error).split())
+                    listener.ended(name, row.label, f"failed: {row.failure}")
+                    continue
+                listener.ended(name, row.label, outcome(sample))
+                if not warming:
+                    gathered.stage(index, sample)
             if not warming:
-                gathered.keep(index, sample)
-        if not warming:
-            orders.append(turns)
-        now = clock()
-        spent_seconds, round_seconds = now - begun_at, now - round_begun_at
-        late = spent_seconds + round_seconds > plan.time_budget_seconds
-        if orders and len(orders) < plan.repeats and late:
-            listener.stopped_early(len(orders), plan.repeats)
-            break
+                gathered.keep_round()
+                orders.append(turns)
+            now = clock()
+            spent_seconds, round_seconds = now - begun_at, now - round_begun_at
+            late = spent_seconds + round_seconds > plan.time_budget_seconds
+            if orders and len(orders) < plan.repeats and late:
+                listener.stopped_early(len(orders), plan.repeats)
+                break
+    except Interrupted as error:
+        gathered.cut(turns, orders)
+        raise CutShort(error.signal_number, gathered.finish(), orders) from None
     return gathered.finish(), orders

@@ -1,7 +1,8 @@
 """What one sees while a run lasts: a moving bar on a terminal, lines elsewhere."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -76,3 +77,30 @@ def watching(console: Console) -> Iterator[Listener]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         yield Bar(progress)
+
+
+class SeriesLines:
+    """What one sees while several workloads run one after the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def workload(self, place: int, count: int, name: str, left_seconds: float | None) -> None:
+        """See the protocol."""
+        left = "" if left_seconds is None else f", about {left_seconds:.0f} s left of all"
+        self._say(f"{place} of {count}: {name}{left}")
+
+    def kept(self, name: str, path: Path) -> None:
+        """See the protocol."""
+        self._say(f"  {name} was finished before: {path} (--again measures it anew)")
+
+    def trouble(self, name: str, why: str) -> None:
+        """See the protocol."""
+        self._say(f"  {name}: {why}")
+
+    def listening(self) -> AbstractContextManager[Listener]:
+        """See the protocol."""
+        return watching(self._console)
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -10,6 +10,7 @@ No logic here: options in, :mod:`oxlite.bench.lab` does it.
 
 import typer
 
+from oxlite.cli.bench.all import every
 from oxlite.cli.bench.busy import busy
 from oxlite.cli.bench.compare import compare
 from oxlite.cli.bench.driver import driver
@@ -38,7 +39,8 @@ def _lab() -> None:
 
 for _command in (orm, kv, inserts, driver, gil, gate, shared, busy, web):
     bench.command()(_command)
-# A word of Python's, so no function can be called so.
+# Words of Python's, so no function can or should be called so.
 bench.command("async")(tasks)
+bench.command("all")(every)
 bench.command()(report)
 bench.command()(compare)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from oxlite.bench.lab import Request, UnwrittenError, perform
+from oxlite.bench.lab import InterruptedRun, Request, UnwrittenError, perform
 from oxlite.bench.report.progress import watching
 from oxlite.bench.report.terminal import ReportConsole, show
 
@@ -57,12 +57,18 @@ def given(options: Mapping[str, object | None]) -> dict[str, object]:
 def run(request: Request) -> None:
     """Run the workload, print the report, and end with the code that it deserves."""
     console = ReportConsole()
-    unwritten = None
+    unwritten: UnwrittenError | None = None
+    part: InterruptedRun | None = None
     with watching(console) as listener:
         try:
             result = perform(request, listener)
         except UnwrittenError as error:
             result, unwritten = error.result, error
+        except InterruptedRun as stop:
+            part = stop
+    if part is not None:
+        show(part.result, console)
+        raise part
     show(result, console)
     if unwritten is not None:
         typer.echo(f"oxlite: error: {unwritten}", err=True)

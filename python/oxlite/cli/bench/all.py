@@ -1,0 +1,37 @@
+"""``oxlite bench all``: options in, :mod:`oxlite.bench.series` does it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oxlite.bench.report.progress import SeriesLines
+from oxlite.bench.report.terminal import ReportConsole
+from oxlite.bench.series import Series, perform_all
+from oxlite.cli.bench.options import EXIT_FAILED, Directory
+
+
+def every(
+    workload: Annotated[
+        list[str] | None, typer.Option(help="Only this workload. Repeatable.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The quick selection of each: some five minutes.")
+    ] = False,
+    results: Annotated[
+        Path, typer.Option(help="The directory of the JSON files and of the report.")
+    ] = Path("oxlite-bench"),
+    again: Annotated[bool, typer.Option("--again", help="Measure what is finished too.")] = False,
+    time_budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds: of each workload (default 7200), of all with --quick (240)."),
+    ] = None,
+    directory: Directory = None,
+) -> None:
+    """All workloads, every scenario, as published; goes on where it was interrupted."""
+    console = ReportConsole()
+    series = Series(results, workload or (), quick, again, time_budget, directory)
+    outcome = perform_all(series, SeriesLines(console))
+    typer.echo(f"report: {outcome.report}")
+    if outcome.failed():
+        raise typer.Exit(EXIT_FAILED)
