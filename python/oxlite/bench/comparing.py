@@ -249,7 +249,7 @@ def differences(old: Result, new: Result) -> list[str]:
     ]
     if not found and old.work_digest != new.work_digest:
         found.append("the work (its digests)")
-    facts, others = (_conditions(result) for result in (old, new))
+    facts, others = (conditions(result) for result in (old, new))
     found += [f"{name} ({before} and {after})" for name, before, after in _unequal(facts, others)]
     for before, after in _common(old, new):
         found += _row_differences(before, after)
@@ -270,7 +270,7 @@ def _unequal(before: JsonObject, after: JsonObject) -> list[tuple[str, Any, Any]
     ]
 
 
-def _conditions(result: Result) -> JsonObject:
+def conditions(result: Result) -> JsonObject:
     """What a run was made on, by names for a reader."""
     for row in result.rows:
         if row.environment is not None:

@@ -51,6 +51,20 @@ def read_all(paths: Sequence[Path]) -> list[Result]:
     return [read(path) for path in paths]
 
 
+def stored_in(directory: Path) -> list[Path]:
+    """The JSON files that a series has left in a directory.
+
+    Raises:
+        UsageError: there are none.
+    """
+    found = sorted(directory.glob("*.json"))
+    if not found:
+        raise UsageError(
+            f"no results in {directory}: run `oxlite bench all --quick`, or name JSON files"
+        )
+    return found
+
+
 def write(results: Sequence[Result], *, html: Path | None, markdown_file: Path | None) -> None:
     """Write the reports that are asked for.
 

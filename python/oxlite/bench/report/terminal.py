@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from oxlite.bench.advice import Recommendation
 from oxlite.bench.comparing import Verdicts
 from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import Drawing
@@ -76,6 +77,19 @@ def show_comparison(found: Verdicts, console: Console) -> None:
     _say(console, [f"not compared  {label}: {why}" for label, why in found.missing.items()])
     counts = Counter(change.verdict for change in found.changes)
     _say(console, [", ".join(f"{count} {verdict}" for verdict, count in counts.items())], "bold")
+
+
+def show_recommendation(found: Recommendation, console: Console) -> None:
+    """Print what to set, why, and how it is written."""
+    for one in found.advice:
+        _say(console, [f"{one.setting} = {one.value}"], "bold")
+        _say(console, [f"  {one.reason}"])
+    for setting, why in found.lacking.items():
+        _say(console, [f"{setting}: {why}"], "yellow")
+    if found.advice:
+        for name, text in found.forms().items():
+            _say(console, [f"\n{name}"], "bold")
+            _say(console, [f"  {text}"])
 
 
 def _table(result: Result | None, drawing: Drawing) -> RichTable:

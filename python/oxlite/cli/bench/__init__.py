@@ -19,6 +19,7 @@ from oxlite.cli.bench.gil import gil
 from oxlite.cli.bench.inserts import inserts
 from oxlite.cli.bench.kv import kv
 from oxlite.cli.bench.orm import orm
+from oxlite.cli.bench.recommend import recommend
 from oxlite.cli.bench.report import report
 from oxlite.cli.bench.shared import shared
 from oxlite.cli.bench.tasks import tasks
@@ -44,3 +45,4 @@ bench.command("async")(tasks)
 bench.command("all")(every)
 bench.command()(report)
 bench.command()(compare)
+bench.command()(recommend)

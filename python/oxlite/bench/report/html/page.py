@@ -229,7 +229,7 @@ def _claim_rows(claim: Published, results: Sequence[Result]) -> list[Markup]:
 
 
 def _answer(times: Summary) -> str:
-    return spread_of(times) if times.count > 1 else number(times.median)
+    return spread_of(times) if times.count > 1 else f"{number(times.median)} (no spread)"
 
 
 def _section(index: int, result: Result) -> Markup:

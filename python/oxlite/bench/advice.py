@@ -1,0 +1,305 @@
+"""What to set on this machine, from what was measured on it and nothing else.
+
+A question is about one setting: rows that differ in one axis alone, in a workload where that axis
+matters, compared by one figure. The answer is a candidate that is better than the default in every
+repeat, or else the default, with "no difference" as the reason. A question of which no rows are
+there is not answered: the command that would measure it is named instead.
+
+Two settings are not chosen by speed alone. What a commit survives (``profile``) is answered with
+its price, and the safer one is advised where it costs less than :data:`CHEAP`; ``durable_commit``
+matters with the durable profile only. Nothing is decided by fewer than three repeats.
+
+Invariants: every advice carries its rows and ratio; runs of another machine are refused, unless
+asked for; the mix of reads and writes is that of the run, or the question is open.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+from oxlite.bench.comparing import conditions
+from oxlite.bench.errors import UsageError, require_between
+from oxlite.bench.harness.model import Metric, Result, Row
+from oxlite.bench.harness.statistics import Summary
+from oxlite.bench.layout import spread_of
+from oxlite.bench.scenarios.scenario import COUNTS
+from oxlite.bench.workloads.catalogue import WORKLOADS
+
+CHEAP = 1.1
+"""Safety that costs less than this is advised."""
+
+FEWEST_REPEATS = 3
+"""With fewer, nothing is decided: that one is better in each of two says next to nothing."""
+
+MIX_TOLERANCE = 0.5
+"""How far the part of writes may be from the one asked for, in parts of the larger."""
+
+DEFAULTS = "default"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One setting, and the rows that answer what it should be.
+
+    Attributes:
+        setting: an argument of ``oxlite.connect`` or ``oxlite.Database``, or ``driver``.
+        workload: which measures it.
+        metric: the name of the figure that decides.
+        where: the axes' values that the rows have in common.
+        axis: in which they differ.
+        default: the value of that axis that is Oxlite's default.
+        candidates: its other values.
+        means: what to write for a value of the axis, if it is not the value.
+    """
+
+    setting: str
+    workload: str
+    metric: str
+    where: Mapping[str, str]
+    axis: str
+    default: str
+    candidates: Sequence[str]
+    means: Mapping[str, str] = field(default_factory=dict)
+
+
+_TUNED = {"journal": "wal", "pragmas": "tuned"}
+
+QUESTIONS = (
+    Question(
+        "driver", "kv", "wall_seconds", _TUNED | {"busy": "backoff"}, "driver", "oxlite",
+        ("stdlib",),
+    ),
+    Question(
+        "journal_mode", "kv", "wall_seconds",
+        {"driver": "stdlib", "pragmas": "stock", "busy": "backoff"}, "journal", "wal",
+        ("rollback",), {"wal": "WAL", "rollback": "DELETE"},
+    ),
+    Question(
+        "busy", "gate", "longest_wait_ms", _TUNED | {"driver": "oxlite", "disturbance": "calm"},
+        "busy", "gate", ("fair", "backoff"),
+    ),
+    Question(
+        "profile", "inserts", "inserts_per_second",
+        {"driver": "oxlite", "busy": "gate", "style": "group"}, "pragmas", "durable", ("tuned",),
+        {"durable": "durable", "tuned": "web"},
+    ),
+    Question(
+        "durable_commit of Database", "inserts", "inserts_per_second",
+        {"driver": "oxlite", "busy": "gate", "pragmas": "durable"}, "style", "each", ("group",),
+    ),
+    Question(
+        "durable_commit", "shared", "writes_per_second",
+        {"driver": "oxlite", "busy": "gate", "disturbance": "calm"}, "commit", "each", ("shared",),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a setting should be here.
+
+    Attributes:
+        setting: as in the question.
+        value: what to write.
+        reason: a sentence with the rows and the ratio.
+    """
+
+    setting: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """All advice of some results.
+
+    Attributes:
+        advice: one for each setting that was measured.
+        lacking: for the others, why, and the command that measures it.
+    """
+
+    advice: Sequence[Advice]
+    lacking: Mapping[str, str]
+
+    def value(self, setting: str) -> str | None:
+        """What to write for a setting, if it was measured."""
+        return next((one.value for one in self.advice if one.setting == setting), None)
+
+    def options(self) -> dict[str, str]:
+        """Arguments of ``oxlite.connect``, as far as they were measured."""
+        names = ["profile", "busy"]
+        if self.value("profile") == "durable":
+            names.append("durable_commit")
+        known = {name: self.value(name) for name in names}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def pragmas(self) -> list[str]:
+        """Pragmas for any driver."""
+        lines = []
+        journal, profile = self.value("journal_mode"), self.value("profile")
+        if journal is not None:
+            lines.append(f"PRAGMA journal_mode={journal};")
+        if profile is not None:
+            lines.append(f"PRAGMA synchronous={'FULL' if profile == 'durable' else 'NORMAL'};")
+        return lines
+
+    def forms(self) -> dict[str, str]:
+        """The same advice in the words of each framework, by its name."""
+        found = {}
+        if self.value("driver") == "stdlib":
+            options = {"init_command": " ".join(self.pragmas()), "transaction_mode": "IMMEDIATE"}
+            found["Django"] = _django("django.db.backends.sqlite3", options)
+        else:
+            options = self.options()
+            query = f"?{urlencode(options)}" if options else ""
+            found["Django"] = _django("oxlite.django", options)
+            found["SQLAlchemy"] = f'create_engine("sqlite+oxlite:///app.db{query}")'
+            commit = self.value("durable_commit of Database")
+            if commit is not None:
+                profile = self.value("profile") or "web"
+                found["oxlite.Database"] = (
+                    f'oxlite.Database("app.db", "{profile}", durable_commit="{commit}")'
+                )
+        if self.pragmas():
+            found["SQL"] = " ".join(self.pragmas())
+        return found
+
+
+def _django(engine: str, options: Mapping[str, str]) -> str:
+    return f'{{"ENGINE": "{engine}", "NAME": "app.db", "OPTIONS": {dict(options)!r}}}'
+
+
+def recommend(
+    results: Sequence[Result], *, writes: float | None = None, directory: Path, anyway: bool = False
+) -> Recommendation:
+    """What to set on this machine.
+
+    Args:
+        results: of runs on it.
+        writes: the part of the application's statements that write, if it is known.
+        directory: whose machine and file system are "here".
+        anyway: take runs of another machine too.
+
+    Raises:
+        UsageError: a run was made elsewhere, or ``writes`` is no part.
+    """
+    if writes is not None:
+        require_between("--writes", writes, 0, 1)
+    if not anyway:
+        for result in results:
+            _require_here(result, directory)
+    advice, lacking = [], {}
+    for question in QUESTIONS:
+        suitable = [result for result in results if result.workload == question.workload]
+        mixed = [result for result in suitable if _has_mix(result, writes)]
+        answers = [one for result in mixed if (one := _answer(question, result)) is not None]
+        if answers:
+            advice.append(answers[-1])
+        else:
+            lacking[question.setting] = _wanted(question, suitable, writes)
+    return Recommendation(advice, lacking)
+
+
+def _require_here(result: Result, directory: Path) -> None:
+    from oxlite.environment import machine_report
+
+    machine = machine_report(directory)
+    here = {"processor": machine["cpu"]["model"], "processors": machine["cpu"]["usable_cores"]}
+    there = conditions(result)
+    for name, value in here.items():
+        if there.get(name) != value:
+            raise UsageError(
+                f"the run of {result.workload} was made on another machine: {name} "
+                f"{there.get(name)} there, {value} here (--anyway takes it all the same)"
+            )
+
+
+def _has_mix(result: Result, writes: float | None) -> bool:
+    measured = result.parameters.get("write_ratio")
+    if writes is None or not isinstance(measured, int | float):
+        return True
+    return abs(measured - writes) <= MIX_TOLERANCE * max(measured, writes)
+
+
+def _wanted(question: Question, suitable: Sequence[Result], writes: float | None) -> str:
+    command = f"oxlite bench {question.workload}"
+    if question.workload == "kv" and writes is not None:
+        command += f" --write-ratio {writes:g}"
+    command += f" --json {question.workload}.json"
+    if not suitable:
+        return f"not measured; run `{command}`"
+    if writes is not None and not any(_has_mix(result, writes) for result in suitable):
+        return f"measured with another part of writes; run `{command}`"
+    return (
+        f"the file lacks the rows it takes, or has fewer than {FEWEST_REPEATS} repeats of them; "
+        f"run `{command}`"
+    )
+
+
+def _answer(question: Question, result: Result) -> Advice | None:
+    """The advice of one result; ``None`` if it lacks the rows."""
+    metric = _metric(question)
+    defaults = [
+        row
+        for row in result.rows
+        if {**question.where, question.axis: question.default}.items()
+        <= row.scenario.used().items()
+    ]
+    # Where several differ in how many are at work, the most decide: that is where it matters.
+    for row in sorted(defaults, key=_at_work, reverse=True):
+        found = {}
+        for value in question.candidates:
+            other = result.row(_other(row, question.axis, value).label)
+            times = None if other is None else result.improvement(other, metric, row.label)
+            if times is not None and times.count >= FEWEST_REPEATS:
+                found[value] = times
+        if found:
+            return _advice(question, result, row, found)
+    return None
+
+
+def _other(row: Row, axis: str, value: str) -> Row:
+    from oxlite.bench.drivers.catalogue import DRIVERS
+
+    changes = {axis: value}
+    if axis == "driver":
+        changes["build"] = DRIVERS.get(value).default_build
+    return Row(replace(row.scenario, **changes))
+
+
+def _advice(question: Question, result: Result, row: Row, found: Mapping[str, Summary]) -> Advice:
+    metric = _metric(question)
+    best = max(found, key=lambda value: found[value].median)
+    times = found[best]
+    ratio = spread_of(times)
+    shown = (
+        f"{result.workload}, {row.label}: {metric.title}, {_mean(question, best)} is {ratio} times"
+    )
+    if question.setting == "profile":
+        chosen = best if times.median > CHEAP else question.default
+        price = "what FULL costs: the last commits are not lost in a power cut"
+        return Advice(question.setting, _mean(question, chosen), f"{shown} as good ({price})")
+    default = _mean(question, question.default)
+    if times.minimum > 1:
+        return Advice(question.setting, _mean(question, best), f"{shown} as good as {default}")
+    if times.maximum < 1:
+        return Advice(question.setting, default, f"{shown} as good as {default}")
+    reason = f"{shown} as good as {default}: no difference in every repeat, so the {DEFAULTS}"
+    return Advice(question.setting, default, reason)
+
+
+def _mean(question: Question, value: str) -> str:
+    return question.means.get(value, value)
+
+
+def _metric(question: Question) -> Metric:
+    every = {metric.name: metric for metric in WORKLOADS.get(question.workload).metrics}
+    return every[question.metric]
+
+
+def _at_work(row: Row) -> int:
+    total = 1
+    for axis in COUNTS:
+        total *= int(getattr(row.scenario, axis) or 1)
+    return total

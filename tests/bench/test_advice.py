@@ -1,0 +1,133 @@
+"""Advice comes from what was measured, with its row and ratio; the rest is named as lacking."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oxlite.bench import UsageError
+from oxlite.bench.advice import QUESTIONS, recommend
+from oxlite.bench.harness.model import Plan, Result, Row, Sample
+from oxlite.bench.scenarios import cells
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.stored import read
+from oxlite.bench.workloads.catalogue import WORKLOADS
+
+Recorded = Callable[[str], Path]
+HERE = Path()
+OURS = Scenario("oxlite", "wal", "tuned", "backoff", "tuned")
+
+
+def row(scenario: Scenario, metric: str, *figures: float) -> Row:
+    return Row(scenario, [Sample({metric: figure}) for figure in figures])
+
+
+def result(workload: str, *rows: Row, **parameters: object) -> Result:
+    return Result(workload, parameters, Plan(), 3, [], list(rows), [], "", "", "2026-01-01", 1.0)
+
+
+def kv(ours: tuple[float, ...], theirs: tuple[float, ...], writes: float = 0.05) -> Result:
+    stdlib = replace(OURS, driver="stdlib", build="own")
+    metric = "wall_seconds"
+    return result("kv", row(OURS, metric, *ours), row(stdlib, metric, *theirs), write_ratio=writes)
+
+
+def inserts(durable: float, tuned: float) -> Result:
+    group = Scenario(
+        "oxlite", pragmas="durable", busy="gate", build="tuned", style="group", threads="16"
+    )
+    metric = "inserts_per_second"
+    return result(
+        "inserts",
+        row(group, metric, *[durable] * 3),
+        row(replace(group, pragmas="tuned"), metric, *[tuned] * 3),
+    )
+
+
+def test_the_default_stands_where_it_is_better() -> None:
+    found = recommend([kv((1.0, 1.1, 1.2), (2.0, 2.2, 2.4))], directory=HERE, anyway=True)
+    assert found.value("driver") == "oxlite"
+    [advice] = found.advice
+    assert "kv, oxlite wal tuned backoff: wall time, stdlib is 0.50 (0.50–0.50)" in advice.reason  # noqa: RUF001
+
+
+def test_another_value_has_to_be_better_in_every_repeat() -> None:
+    better = recommend([kv((2.0, 2.0, 2.0), (1.0, 1.9, 1.0))], directory=HERE, anyway=True)
+    assert better.value("driver") == "stdlib"
+    mixed = recommend([kv((2.0, 2.0, 2.0), (1.0, 2.1, 1.0))], directory=HERE, anyway=True)
+    assert mixed.value("driver") == "oxlite"
+    assert "no difference in every repeat" in mixed.advice[0].reason
+
+
+def test_few_repeats_decide_nothing() -> None:
+    found = recommend([kv((1.0, 1.0), (2.0, 2.0))], directory=HERE, anyway=True)
+    assert not found.advice
+    assert "fewer than 3 repeats" in found.lacking["driver"]
+    assert "oxlite bench kv --json kv.json" in found.lacking["driver"]
+
+
+def test_what_is_not_measured_is_not_advised() -> None:
+    found = recommend([kv((1.0,) * 3, (2.0,) * 3)], directory=HERE, anyway=True)
+    assert found.lacking["busy"] == "not measured; run `oxlite bench gate --json gate.json`"
+    assert set(found.lacking) == {question.setting for question in QUESTIONS} - {"driver"}
+    assert found.forms()["SQLAlchemy"] == 'create_engine("sqlite+oxlite:///app.db")'
+    assert "SQL" not in found.forms()
+
+
+def test_the_mix_has_to_be_that_of_the_run() -> None:
+    run = kv((1.0,) * 3, (2.0,) * 3, writes=0.05)
+    assert recommend([run], writes=0.06, directory=HERE, anyway=True).value("driver") == "oxlite"
+    found = recommend([run], writes=0.5, directory=HERE, anyway=True)
+    assert found.value("driver") is None
+    assert "run `oxlite bench kv --write-ratio 0.5" in found.lacking["driver"]
+    with pytest.raises(UsageError, match="--writes"):
+        recommend([run], writes=2, directory=HERE, anyway=True)
+
+
+def test_safety_is_advised_where_it_is_cheap() -> None:
+    cheap = recommend([inserts(100.0, 105.0)], directory=HERE, anyway=True)
+    assert cheap.options() == {"profile": "durable"}
+    assert cheap.forms()["SQL"] == "PRAGMA synchronous=FULL;"
+    dear = recommend([inserts(100.0, 300.0)], directory=HERE, anyway=True)
+    assert dear.options() == {"profile": "web"}
+    assert "3.00 (3.00–3.00) times as good (what FULL costs" in dear.advice[0].reason  # noqa: RUF001
+    assert dear.forms()["SQLAlchemy"] == 'create_engine("sqlite+oxlite:///app.db?profile=web")'
+
+
+def test_the_url_is_one_that_opens(tmp_path: Path) -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    form = recommend([inserts(100.0, 300.0)], directory=HERE, anyway=True).forms()["SQLAlchemy"]
+    url = form.removeprefix('create_engine("').removesuffix('")').replace("app.db", "a.db")
+    engine = sqlalchemy.create_engine(url.replace("///", f"///{tmp_path}/"))
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+    engine.dispose()
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=[one.setting for one in QUESTIONS])
+def test_every_question_is_of_rows_and_figures_that_exist(question: Any) -> None:  # noqa: ANN401
+    workload = WORKLOADS.get(question.workload)
+    assert question.metric in {metric.name for metric in workload.metrics}
+    grids = workload.grids(workload.parameters({}, quick=False))
+    for value in (question.default, *question.candidates):
+        assert cells.selected(grids, {**question.where, question.axis: value})
+
+
+def test_runs_of_another_machine_are_refused(recorded: Recorded) -> None:
+    run = read(recorded("kv"))
+    assert recommend([run], directory=HERE).value("driver") in {"oxlite", "stdlib"}
+    assert run.rows[0].environment is not None
+    run.rows[0].environment["machine"]["cpu"]["model"] = "Z80"
+    with pytest.raises(UsageError, match="another machine: processor Z80 there"):
+        recommend([run], directory=HERE)
+    assert recommend([run], directory=HERE, anyway=True).advice
+
+
+def test_the_command(bench: Callable[..., Any], recorded: Recorded) -> None:
+    ended = bench("recommend", recorded("kv"))
+    assert ended.returncode == 0, ended.stderr
+    assert "driver = " in ended.stdout
+    assert "busy: not measured; run `oxlite bench gate" in ended.stdout
+    assert "Django" in ended.stdout
