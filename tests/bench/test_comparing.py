@@ -69,6 +69,17 @@ def test_equal_runs_are_rarely_called_different(recorded: Recorded) -> None:
     assert len(different) <= 5
 
 
+def test_the_noise_is_said(recorded: Recorded) -> None:
+    quiet = scattered(recorded("kv"), 1)
+    loud = scattered(recorded("kv"), 2)
+    for row in loud.rows:
+        for sample, factor in zip(row.samples, (1, 2, 3, 4, 5, 6, 7), strict=True):
+            sample.figures["wall_seconds"] = float(factor)
+    [change] = compare(quiet, loud).changes
+    # Of 1 to 7 the median is 4 and the median deviation 2.
+    assert change.noise == pytest.approx(1.4826 * 2 / 4)
+
+
 def test_a_run_is_not_different_from_itself(recorded: Recorded) -> None:
     usual = scattered(recorded("kv"), 1)
     assert verdicts(usual, usual) == {OURS: SAME}

@@ -31,7 +31,7 @@ from typing import Any
 
 from oxlite.bench.errors import UsageError
 from oxlite.bench.harness.model import JsonObject, Metric, Result, Row
-from oxlite.bench.harness.statistics import improvements
+from oxlite.bench.harness.statistics import improvements, noise
 from oxlite.bench.layout import ABSENT, Drawing, Line, number
 from oxlite.bench.report.charts import FEW_METRICS, baselines_of
 from oxlite.bench.workloads.catalogue import WORKLOADS
@@ -64,6 +64,7 @@ class Change:
         times: how many times better the new one is; below 1 is worse.
         probability: of such a difference by chance, corrected; ``None`` with too few repeats.
         verdict: one of :data:`BETTER`, :data:`WORSE`, :data:`SAME`, :data:`UNKNOWN`.
+        noise: the larger one of both runs: changes below it are hardly found.
     """
 
     label: str
@@ -73,6 +74,7 @@ class Change:
     times: float
     probability: float | None
     verdict: str
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -105,13 +107,14 @@ class Verdicts:
                     number(one.before),
                     number(one.after),
                     number(one.times),
+                    f"{one.noise:.1%}",
                     ABSENT if one.probability is None else f"{one.probability:.3f}",
                     one.verdict,
                 ),
             )
             for one in self.changes
         ]
-        headings = ("old", "new", "times better", "p", "verdict")
+        headings = ("old", "new", "times better", "noise", "p", "verdict")
         return Drawing("Medians of the old and the new run", "row", headings, lines)
 
 
@@ -205,7 +208,10 @@ class _Pair:
                 verdict = BETTER
             elif all(one < 1 / (1 + threshold) for one in every):
                 verdict = WORSE
-        return Change(self._label, self._metric, before, after, times, probability, verdict)
+        scatter = max(noise(values) or 0.0 for values in (self._before, self._after))
+        return Change(
+            self._label, self._metric, before, after, times, probability, verdict, scatter
+        )
 
 
 def permutation(first: Sequence[float], second: Sequence[float]) -> float:

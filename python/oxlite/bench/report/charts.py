@@ -315,8 +315,10 @@ def _curves(group: Group) -> list[Chart]:
                 largest = None if one.maximum_ns is None else one.maximum_ns / 1e6
                 name = group.names[row.label]
                 curves.append(Curve(name, row.scenario.driver, values, largest, one.count))
-        if any(value for curve in curves for value in curve.values_ms.values()):
-            found.append(Curves(_titled(f"Latency of a {kind}, ms", group), curves))
+        chart = Curves(_titled(f"Latency of a {kind}, ms", group), curves)
+        # Of one percentile there is no curve.
+        if len(chart.percents()) > 1:
+            found.append(chart)
     return found
 
 
