@@ -18,7 +18,9 @@ class Quiet:
     def __init__(self) -> None:
         self.heard: list[tuple[str, ...]] = []
 
-    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
+    def planned(
+        self, labels: Sequence[str], warm_ups: int, repeats: int, parts: Sequence[str] = ()
+    ) -> None:
         self.heard.append(("planned", *labels))
 
     def begun(self, round_name: str, label: str) -> None:

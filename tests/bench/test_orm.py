@@ -1,5 +1,9 @@
 """The workload orm: every operation does its work on every driver, and is compared."""
 
+import gc
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +12,19 @@ import pytest
 from oxlite.bench import UsageError
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
+from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.lab import Request, perform
+from oxlite.bench.layout import DASH
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm import worker
+from oxlite.bench.workloads.orm.figures import SUM
 from oxlite.bench.workloads.orm.operations import TIMED
 from oxlite.bench.workloads.orm.parameters import OrmParameters
-from oxlite.bench.workloads.orm.table import SUM, TABLES
+from oxlite.bench.workloads.orm.session import MOST_TIMES, OrmSession
+from oxlite.bench.workloads.orm.table import TABLES
+from oxlite.bench.workloads.orm.threads import run_threads
 
-TINY = {"level": 1}
+TINY = {"level": 1, "at_least_seconds": 0.0}
 
 
 def test_every_operation_does_its_work_on_every_driver(tmp_path: Path, listener: Listener) -> None:
@@ -23,7 +32,7 @@ def test_every_operation_does_its_work_on_every_driver(tmp_path: Path, listener:
     result = perform(Request("orm", TINY, asked, repeats=1, directory=tmp_path), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     assert {row.label for row in result.rows} == {
-        f"{driver} wal {pragmas}" for driver in ("stdlib", "oxlite")
+        f"{driver} wal {pragmas} sqlalchemy" for driver in ("stdlib", "oxlite")
         for pragmas in ("tuned", "durable")
     }  # fmt: skip
     for row in result.rows:
@@ -44,7 +53,7 @@ def test_the_command_says_how_to_repeat_it(bench: Any, tmp_path: Path) -> None: 
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "model_object_and_associated_object_creation (txn)" in ended.stdout
-    assert "repeat with: oxlite bench orm --level 0 --operation creation" in ended.stdout
+    assert "repeat with: oxlite bench orm --level 0 --loops 0 --operation creation" in ended.stdout
 
 
 def test_what_is_out_of_range_is_refused() -> None:
@@ -54,42 +63,142 @@ def test_what_is_out_of_range_is_refused() -> None:
         OrmParameters(operation=("nonsense",))
 
 
+SCENARIO = Scenario("stdlib", journal="wal", pragmas="tuned", mapper="sqlalchemy", build="own")
+
+
+def task_of(tmp_path: Path, **parameters: object) -> worker.OrmTask:
+    return worker.OrmTask(
+        {
+            "parameters": {"level": 1, **parameters},
+            "scenario": SCENARIO.used(),
+            "path": str(tmp_path / "orm.db"),
+        }
+    )
+
+
 def test_an_operation_that_does_nothing_is_degenerate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = Scenario("stdlib", journal="wal", pragmas="tuned", build="own")
-    arguments = {
-        "parameters": {"level": 1, "operation": ["model_object_select_by_pk"]},
-        "scenario": scenario.used(),
-        "path": str(tmp_path / "orm.db"),
-    }
-    task = worker.OrmTask(arguments)
-    try:
-        monkeypatch.setattr(task._mapper, "prepare", lambda _name, _n: lambda: 39)
-        task.run({}, 0)
+    title = "model_object_select_by_pk"
+    with closing(task_of(tmp_path)) as task:
+        monkeypatch.setattr(task._mapper, "prepare", lambda _name, _scale: lambda: 39)
+        task.run({"operation": title}, 0)
         facts, _ = task.collect()
-    finally:
-        task.close()
-    assert facts["figures"] == {}
-    assert set(facts["failed"].values()) == {
-        "ValueError: degenerate: it concerned 39 objects instead of 40"
-    }
+        assert facts == {"failed": "ValueError: degenerate: it concerned 39 objects instead of 40"}
 
 
-def test_what_is_slower_in_a_repeat_is_named() -> None:
-    metric = TIMED[0].metric
+def test_nothing_is_collected_while_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
 
-    def row(driver: str, *milliseconds: float) -> Row:
+    def work() -> int:
+        seen.append(gc.isenabled())
+        return 40
+
+    with closing(task_of(tmp_path)) as task:
+        monkeypatch.setattr(task._mapper, "prepare", lambda _name, _scale: work)
+        task.run({"operation": "model_object_select_by_pk"}, 0)
+        assert task.collect()[0]["degenerate"] is None
+    assert seen == [False]
+    assert gc.isenabled()
+
+
+def test_the_faithful_manner_is_marked_where_nobody_reads(
+    tmp_path: Path, listener: Listener
+) -> None:
+    asked = ["driver=stdlib,pragmas=tuned,mapper=sqlalchemy"]
+    parameters = {**TINY, "faithful": True, "loops": 1}
+    result = perform(Request("orm", parameters, asked, repeats=1, directory=tmp_path), listener)
+    assert not result.failed(), [row.failed_figures() for row in result.rows]
+    [sample] = result.rows[0].samples
+    degenerate = sample.detail["degenerate"]
+    assert {timed.title for timed in TIMED if timed.operation.read_by_nobody} == set(degenerate)
+    assert degenerate["model_object_select"].endswith("0 objects instead of 200")
+    [drawing] = TABLES[0].drawings(result)
+    assert len(drawing.remarks) == len(degenerate)
+    assert "--faithful" in result.command.split()
+
+
+def test_rows_that_an_operation_leaves_elsewhere_are_compared(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(tmp_path, keep=False))
+        title = "model_object_creation"
+        session = OrmSession(OrmParameters(level=1, operation=[title]), place, stack)
+        session._digests[title] = ("another row", "another digest")
+        session.do(SCENARIO, title)
+        sample = session.measure(SCENARIO, with_environment=False)
+    [reason] = sample.failed.values()
+    assert reason == "degenerate: it leaves other rows in the tables than another row does"
+
+
+def test_what_is_short_is_done_again_by_all_as_often(
+    tmp_path: Path,
+    listener: Any,  # noqa: ANN401
+) -> None:
+    parameters = {**TINY, "operation": ["select_by_pk"], "at_least_seconds": 60.0}
+    asked = ["driver=oxlite,pragmas=tuned"]
+    result = perform(Request("orm", parameters, asked, repeats=1, directory=tmp_path), listener)
+    titles = [timed.title for timed in OrmParameters(operation=["select_by_pk"]).operations()]
+    for row in result.rows:
+        [sample] = row.samples
+        assert sample.detail["times"] == dict.fromkeys(titles, MOST_TIMES)
+    [turns] = result.orders
+    labels = [row.label for row in result.rows]
+    assert len(turns) == len(titles) * MOST_TIMES * len(labels)
+    pairs = [tuple(turns[place : place + 2]) for place in range(0, len(turns), 2)]
+    assert all(sorted(pair) == sorted(labels) for pair in pairs)
+    assert len(set(pairs)) == 2
+    assert [heard[2] for heard in listener.heard if heard[0] == "ended"] == titles * 2
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_threads_live_together_or_one_by_one(one_by_one: bool) -> None:
+    alive: list[int] = []
+    together = threading.Barrier(3)
+
+    def live(thread: int) -> int:
+        alive.append(thread)
+        if one_by_one:
+            assert len(alive) == 1
+        else:
+            together.wait(30)
+        alive.remove(thread)
+        return 2
+
+    assert run_threads(3, live, one_by_one=one_by_one) == 6
+    with pytest.raises(ZeroDivisionError):
+        run_threads(2, lambda thread: 1 // thread, one_by_one=one_by_one)
+
+
+def test_verdicts_are_of_the_interval() -> None:
+    metrics = list(TIMED[:3])
+
+    def row(driver: str, *milliseconds: Sequence[float]) -> Row:
         build = "tuned" if driver == "oxlite" else "own"
         scenario = Scenario(driver, journal="wal", pragmas="tuned", build=build)
-        return Row(scenario, [Sample({metric: value}, 1) for value in milliseconds])
+        return Row(
+            scenario,
+            [
+                Sample({timed.metric: value for timed, value in zip(metrics, values, strict=True)})
+                for values in milliseconds
+            ],
+        )
 
-    rows = [row("stdlib", 10.0, 10.0, 10.0), row("oxlite", 5.0, 5.0, 20.0)]
-    result = Result("orm", {}, Plan(), 3, [], rows, [], "", "", "", 1.0)
+    rows = [
+        row("stdlib", *([[10.0, 10.0, 10.0]] * 6)),
+        row("oxlite", *([[5.0, 20.0, 5.0]] * 5), [5.0, 20.0, 20.0]),
+    ]
+    result = Result("orm", {}, Plan(), 6, [], rows, [], "", "", "", 1.0)
     [drawing] = TABLES[0].drawings(result)
-    assert [line.name for line in drawing.lines] == [TIMED[0].title]
-    assert "slower: model_object_creation 2.00 (0.50" in drawing.remarks[0]
-    rows[1].samples.pop()
-    rows[0].samples.pop()
+    assert [line.name for line in drawing.lines] == [timed.title for timed in metrics]
+    assert "97% sure" in drawing.title
+    assert drawing.lines[2].cells[-1] == f"2.00 (0.50{DASH}2.00)"
+    [remark] = drawing.remarks
+    assert "oxlite: 1 of 3 lines are not slower than stdlib" in remark
+    assert f"slower: {metrics[1].title} 0.50 (0.50{DASH}0.50)" in remark
+    assert f"not known: {metrics[2].title} 2.00 (0.50{DASH}2.00)" in remark
+    del rows[1].samples[5]
     [drawing] = TABLES[0].drawings(result)
-    assert drawing.remarks[0].endswith("none is slower")
+    assert drawing.remarks[0].startswith("oxlite: no verdict: six rounds or more")
+    rows[1].failure = "gone"
+    [drawing] = TABLES[0].drawings(result)
+    assert drawing.remarks[0] == "oxlite: nothing was compared with stdlib"

@@ -103,3 +103,48 @@ def test_improvements_are_of_paired_rounds(scripted: Any, listener: Any) -> None
     rows[0].failure = "gone"
     assert result.improvement(rows[1], WALL, A.label) is None
     assert result.failed()
+
+
+class InParts:
+    """A session of parts; the first is done twice in a round."""
+
+    parts = ("first", "second")
+
+    def __init__(self, fails: tuple[str, str] | None = None) -> None:
+        self.done: list[tuple[str, str]] = []
+        self._fails = fails
+        self._times = 0
+
+    def do(self, scenario: Scenario, part: str) -> None:
+        self.done.append((part, scenario.label))
+        if (part, scenario.label) == self._fails:
+            raise WorkerError("gone")
+
+    def again(self, part: str) -> bool:
+        self._times = self._times + 1 if part == "first" else 0
+        return self._times == 1
+
+    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
+        return Sample({"wall_seconds": float(with_environment)})
+
+
+def test_all_cells_do_a_part_before_any_does_the_next(listener: Any) -> None:  # noqa: ANN401
+    session = InParts()
+    rows, orders = run(session, [A, B], Plan(repeats=2, warm_ups=0), listener, outcome)
+    assert [part for part, _ in session.done] == (["first"] * 4 + ["second"] * 2) * 2
+    a, b = A.label, B.label
+    assert orders == [[a, b, b, a, b, a], [b, a, b, a, b, a]]
+    assert rows[0].figures("wall_seconds") == [1.0, 0.0]
+    ended = [heard[2] for heard in listener.heard if heard[0] == "ended"]
+    assert ended == ["first", "second"] * 2
+
+
+def test_a_cell_that_fails_in_a_part_does_no_other(listener: Any) -> None:  # noqa: ANN401
+    session = InParts(("first", A.label))
+    rows, _ = run(session, [A, B], Plan(repeats=1, warm_ups=0), listener, outcome)
+    assert rows[0].failure == "gone"
+    assert not rows[0].samples
+    assert len(rows[1].samples) == 1
+    assert session.done.count(("first", A.label)) == 1
+    assert ("second", A.label) not in session.done
+    assert any("failed: gone" in heard[-1] for heard in listener.heard)

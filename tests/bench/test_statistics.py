@@ -1,5 +1,6 @@
 """The statistics: their properties, and what they refuse to say."""
 
+import math
 import random
 import statistics as standard
 
@@ -92,3 +93,30 @@ def test_jains_index_is_one_when_equal_and_one_nth_when_one_has_all() -> None:
     assert statistics.jains_index([1.0, 2.0]) == pytest.approx(statistics.jains_index([10.0, 20.0]))
     assert statistics.jains_index([]) is None
     assert statistics.jains_index([0.0, 0.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "rank", "confidence"),
+    [(1, 1, 0.0), (5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375)],
+)
+def test_the_interval_of_a_median_is_of_order_statistics(
+    count: int, rank: int, confidence: float
+) -> None:
+    values = [float(value) for value in range(count)]
+    random.Random(count).shuffle(values)
+    found = statistics.median_interval(values)
+    assert found == statistics.Interval(rank - 1.0, count - float(rank), confidence)
+
+
+def test_the_interval_holds_the_true_median_as_often_as_it_says() -> None:
+    source = random.Random(7)
+    held = 0
+    for _ in range(4000):
+        found = statistics.median_interval([source.expovariate(1.0) for _ in range(9)])
+        assert found is not None
+        held += found.low <= math.log(2.0) <= found.high
+    assert held / 4000 == pytest.approx(0.961, abs=0.012)
+
+
+def test_nothing_has_no_interval() -> None:
+    assert statistics.median_interval([]) is None

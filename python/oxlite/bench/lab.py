@@ -263,6 +263,9 @@ def _command(request: Request, parameters: object, plan: Plan) -> str:
     words = ["oxlite", "bench", request.workload]
     for name, value in asdict(parameters).items():  # type: ignore[call-overload]
         option = f"--{name.removesuffix('_seconds').replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [option] if value else []
+            continue
         for one in value if isinstance(value, tuple) else (value,):
             words += [option, f"{one}"]
     words += ["--repeats", f"{plan.repeats}", "--time-budget", f"{plan.time_budget_seconds:g}"]

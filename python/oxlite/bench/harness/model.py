@@ -186,18 +186,23 @@ class Result:
     def improvement(self, row: Row, metric: Metric, baseline: str) -> Summary | None:
         """How many times better ``row`` is than the row ``baseline``, over paired rounds.
 
-        ``None`` if that cannot be said: a row failed, or the metric is of work that
+        ``None`` if that cannot be said: see :meth:`ratios`.
+        """
+        return statistics.summarise(self.ratios(row, metric, baseline))
+
+    def ratios(self, row: Row, metric: Metric, baseline: str) -> list[float]:
+        """How many times better ``row`` is than the row ``baseline``, in each paired round.
+
+        None if that cannot be said: a row failed, or the metric is of work that
         one of them did not do. Failing is fast.
         """
         base = self.row(baseline)
         if base is None or row.failure is not None:
-            return None
+            return []
         if metric.of_all_work and not (base.did_its_work() and row.did_its_work()):
-            return None
-        return statistics.summarise(
-            statistics.improvements(
-                row.figures(metric.name), base.figures(metric.name), metric.better
-            )
+            return []
+        return statistics.improvements(
+            row.figures(metric.name), base.figures(metric.name), metric.better
         )
 
     def failed(self) -> bool:

@@ -15,7 +15,8 @@
     started_at        ISO 8601, UTC
     duration_seconds
     notes             [sentence]
-    orders            [[label]]: the turns of each measured round, in order
+    orders            [[label]]: the turns of each measured round, in order; where rounds
+                      have parts, the turns of all of them
     left              [label]: possible, and not in the workload's own selection
     interrupted       whether a signal ended the run early
     metrics           [{name, title, better, of_all_work}], for readers of the file

@@ -8,22 +8,32 @@ The order changes from round to round, because pairing removes drift and not
 carry-over: what a cell leaves behind (pages still to be written back, say) is
 paid for by the next one, and in a fixed order that would always be the same.
 
+Where a round lasts minutes, the same cell's turn in it is another moment than that of the
+next one. So a workload may divide its rounds into parts (:class:`Divided`): all cells do a
+part, one after the other, before any does the next, and the order changes from part to part.
+
 Invariants: the order of a round depends on the number of cells and of the round
-alone; a cell that fails is not run again and does not stop the others; at
-least one round is measured, whatever the time budget says; a run that a signal ends
-gives its complete rounds, or of the first round what there is.
+alone, that of a part on its place and on how often it was done too; a cell that
+fails is not run again and does not stop the others; at least one round is
+measured, whatever the time budget says; a run that a signal ends gives its complete
+rounds, or of the first round what there is.
 """
 
+import itertools
 import sqlite3
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from oxlite.bench.errors import Interrupted, VerificationError, WorkerError
 from oxlite.bench.harness import statistics
 from oxlite.bench.harness.model import Plan, Row, Sample
 from oxlite.bench.scenarios.scenario import Scenario
+
+# The last two are of the lab's own files: a disk without room, for example.
+FAILURES = (WorkerError, VerificationError, OSError, sqlite3.Error)
 
 
 class Session(Protocol):
@@ -36,6 +46,33 @@ class Session(Protocol):
             WorkerError: a worker died or failed.
             VerificationError: the work done is not the work asked for.
         """
+        ...
+
+
+@runtime_checkable
+class Divided(Session, Protocol):
+    """A session whose rounds have parts, which all cells do before any does the next.
+
+    ``measure`` is called once in a round as in any other session, when all parts are done,
+    and gives what they have measured.
+    """
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """What a round consists of, in order."""
+        ...
+
+    def do(self, scenario: Scenario, part: str) -> None:
+        """Do a part once.
+
+        Raises:
+            WorkerError: a worker died or failed.
+            VerificationError: the work done is not the work asked for.
+        """
+        ...
+
+    def again(self, part: str) -> bool:
+        """Whether all cells are to do the part once more, because it is short."""
         ...
 
 
@@ -56,16 +93,21 @@ class CutShort(Interrupted):
 class Listener(Protocol):
     """Somebody who watches a run."""
 
-    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
-        """The run begins."""
+    def planned(
+        self, labels: Sequence[str], warm_ups: int, repeats: int, parts: Sequence[str] = ()
+    ) -> None:
+        """The run begins; its rounds have ``parts``, if they are divided."""
         ...
 
     def begun(self, round_name: str, label: str) -> None:
-        """A cell is about to be measured."""
+        """A cell is about to be measured, or in a divided round to do a part."""
         ...
 
     def ended(self, round_name: str, label: str, outcome: str) -> None:
-        """A cell has been measured, or has failed; ``outcome`` says it briefly."""
+        """A cell has been measured, or has failed; ``outcome`` says it briefly.
+
+        In a divided round: all cells have done the part that ``label`` names.
+        """
         ...
 
     def stopped_early(self, repeats: int, wanted: int) -> None:
@@ -128,6 +170,74 @@ def order(count: int, number: int) -> list[int]:
     return places[::-1] if backwards else places
 
 
+@dataclass(frozen=True)
+class _Rounds:
+    """Does rounds, and gives each sample to ``keep`` with the index of its row."""
+
+    session: Session
+    rows: Sequence[Row]
+    keep: Callable[[int, Sample], None]
+    listener: Listener
+    outcome: Callable[[Sample], str]
+    clock: Callable[[], float]
+
+    def do(self, number: int, name: str, turns: list[str], *, with_environment: bool) -> None:
+        """Round ``number``; the labels of its turns are added to ``turns``."""
+        if isinstance(self.session, Divided):
+            self._parts(self.session, number, name, turns)
+            for index in range(len(self.rows)):
+                self._measure(index, with_environment)
+            return
+        for index in order(len(self.rows), number):
+            row = self.rows[index]
+            if row.failure is not None:
+                continue
+            turns.append(row.label)
+            self.listener.begun(name, row.label)
+            sample = self._measure(index, with_environment)
+            what = f"failed: {row.failure}" if sample is None else self.outcome(sample)
+            self.listener.ended(name, row.label, what)
+
+    def _parts(self, session: Divided, number: int, name: str, turns: list[str]) -> None:
+        """All parts of a round, as often as they are to be done."""
+        for place, part in enumerate(session.parts):
+            begun_at = self.clock()
+            failures = []
+            for times in itertools.count(number + place):
+                for index in order(len(self.rows), times):
+                    row = self.rows[index]
+                    if row.failure is not None:
+                        continue
+                    turns.append(row.label)
+                    self.listener.begun(name, f"{part}  {row.label}")
+                    try:
+                        session.do(row.scenario, part)
+                    except FAILURES as error:
+                        _fail(row, error)
+                        failures.append(f"{row.label} failed: {row.failure}")
+                if not session.again(part):
+                    break
+            outcome = "; ".join([f"{self.clock() - begun_at:.1f} s", *failures])
+            self.listener.ended(name, part, outcome)
+
+    def _measure(self, index: int, with_environment: bool) -> Sample | None:
+        """Keep a sample of a row, and give it; ``None`` when the row has failed."""
+        row = self.rows[index]
+        if row.failure is not None:
+            return None
+        try:
+            sample = self.session.measure(row.scenario, with_environment=with_environment)
+        except FAILURES as error:
+            _fail(row, error)
+            return None
+        self.keep(index, sample)
+        return sample
+
+
+def _fail(row: Row, error: Exception) -> None:
+    row.failure = " ".join(str(error).split())
+
+
 def run(
     session: Session,
     scenarios: Sequence[Scenario],
@@ -148,40 +258,34 @@ def run(
 
     Returns:
         the rows in the order of ``scenarios``, and for each measured round the
-        labels in the order in which they took their turns.
+        labels in the order in which they took their turns: in a divided round those of every
+        part, one after the other.
 
     Raises:
         CutShort: a signal ended the run; it carries the same.
     """
     gathered = _Gathered(scenarios)
-    listener.planned([scenario.label for scenario in scenarios], plan.warm_ups, plan.repeats)
+    is_warm_up = False
+
+    def keep(index: int, sample: Sample) -> None:
+        if not is_warm_up:
+            gathered.stage(index, sample)
+
+    rounds = _Rounds(session, gathered.rows, keep, listener, outcome, clock)
+    parts = session.parts if isinstance(session, Divided) else ()
+    labels = [scenario.label for scenario in scenarios]
+    listener.planned(labels, plan.warm_ups, plan.repeats, parts)
     begun_at = clock()
     orders: list[list[str]] = []
     turns: list[str] = []
     try:
         for number in range(plan.warm_ups + plan.repeats):
-            warming = number < plan.warm_ups
-            name = "warm-up" if warming else f"repeat {len(orders) + 1}/{plan.repeats}"
+            is_warm_up = number < plan.warm_ups
+            name = "warm-up" if is_warm_up else f"repeat {len(orders) + 1}/{plan.repeats}"
             round_begun_at = clock()
             turns = []
-            for index in order(len(scenarios), number):
-                row = gathered.rows[index]
-                if row.failure is not None:
-                    continue
-                turns.append(row.label)
-                listener.begun(name, row.label)
-                try:
-                    first = not warming and not orders
-                    sample = session.measure(row.scenario, with_environment=first)
-                except (WorkerError, VerificationError, OSError, sqlite3.Error) as error:
-                    # The last two are of the lab's own files: a disk without room, for example.
-                    row.failure = " ".join(str(error).split())
-                    listener.ended(name, row.label, f"failed: {row.failure}")
-                    continue
-                listener.ended(name, row.label, outcome(sample))
-                if not warming:
-                    gathered.stage(index, sample)
-            if not warming:
+            rounds.do(number, name, turns, with_environment=not is_warm_up and not orders)
+            if not is_warm_up:
                 gathered.keep_round()
                 orders.append(turns)
             now = clock()

@@ -12,6 +12,11 @@ paired improvement
     baseline, whichever way the metric counts. Its spread is the smallest and
     largest of the repeats: with seven repeats these bound the true median with
     a confidence of 98 % (sign test), with five 94 %, with three 75 %.
+interval of the median
+    from the k-th smallest to the k-th largest value, k as large as holds the true
+    median with the confidence asked for, whatever the values' distribution (sign
+    test). Where there are too few values for that, the extremes, with the
+    confidence that they have.
 percentile
     the nearest rank, a value that was measured, never an interpolation. It is
     withheld unless at least ten samples lie beyond it: fewer say nothing about
@@ -32,6 +37,7 @@ from typing import Literal
 PERCENTILES: tuple[float, ...] = (50.0, 95.0, 99.0, 99.9, 99.99)
 SAMPLES_BEYOND = 10
 SCALE_OF_NORMAL = 1.4826
+CONFIDENCE = 0.95
 
 Better = Literal["lower", "higher"]
 
@@ -45,6 +51,15 @@ class Summary:
     minimum: float
     maximum: float
     noise: float | None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a true median lies, with which ``confidence`` (0 to 1)."""
+
+    low: float
+    high: float
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,27 @@ def summarise(values: Sequence[float]) -> Summary | None:
     if not values:
         return None
     return Summary(len(values), statistics.median(values), min(values), max(values), noise(values))
+
+
+def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """Where the true median of what ``values`` are drawn from lies; ``None`` without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    count = len(ordered)
+    found = Interval(ordered[0], ordered[-1], _held(count, 1))
+    for rank in range(2, count // 2 + 1):
+        if _held(count, rank) < confidence:
+            break
+        found = Interval(ordered[rank - 1], ordered[-rank], _held(count, rank))
+    return found
+
+
+def _held(count: int, rank: int) -> float:
+    """How probably the true median lies from the ``rank``-th smallest to largest of ``count``."""
+    # Fewer than ``rank`` of the values are below it, or fewer than ``rank`` above.
+    outside = sum(math.comb(count, below) for below in range(rank))
+    return max(0.0, 1.0 - 2.0 * outside / 2.0**count)
 
 
 def improvements(

@@ -30,7 +30,7 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
         listed(result.parameters),
         f"{result.repeats} interleaved repeats{after}, the order "
         f"changing from round to round; figures are medians, ratios are of paired repeats with "
-        f"the smallest and largest in brackets",
+        f"{workload.brackets} in brackets",
     ]
     common = shared(result)
     if common:

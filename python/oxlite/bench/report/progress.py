@@ -17,10 +17,13 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
+    def planned(
+        self, labels: Sequence[str], warm_ups: int, repeats: int, parts: Sequence[str] = ()
+    ) -> None:
         """See the protocol."""
         warming = f"{warm_ups} warm-up round, " if warm_ups else ""
-        self._say(f"{len(labels)} scenarios, {warming}{repeats} measured rounds")
+        each = f" of {len(parts)} parts" if parts else ""
+        self._say(f"{len(labels)} scenarios, {warming}{repeats} measured rounds{each}")
 
     def begun(self, round_name: str, label: str) -> None:
         """See the protocol."""
@@ -44,9 +47,11 @@ class Bar:
         self._progress = progress
         self._task = progress.add_task("starting", total=None, outcome="")
 
-    def planned(self, labels: Sequence[str], warm_ups: int, repeats: int) -> None:
+    def planned(
+        self, labels: Sequence[str], warm_ups: int, repeats: int, parts: Sequence[str] = ()
+    ) -> None:
         """See the protocol."""
-        self._progress.update(self._task, total=len(labels) * (warm_ups + repeats))
+        self._progress.update(self._task, total=len(parts or labels) * (warm_ups + repeats))
 
     def begun(self, round_name: str, label: str) -> None:
         """See the protocol."""

@@ -54,6 +54,8 @@ The axes:
 ``mix``
     how often each thing is asked of a web application: see
     :mod:`oxlite.bench.workloads.web.parameters`.
+``mapper``
+    the object-relational mapper above the driver: ``sqlalchemy`` or ``django``.
 ``processes``
     how many processes, as the user named.
 ``threads``
@@ -110,6 +112,7 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "call": ("database", "cursor", "fetchall"),
     "settings": ("defaults", "immediate", "timeout", "wal", "engine"),
     "mix": ("read_heavy", "write_heavy", "balanced"),
+    "mapper": ("sqlalchemy", "django"),
 }
 """The values of every axis that is not open."""
 
@@ -145,6 +148,7 @@ class Scenario:
     call: str | None = None
     settings: str | None = None
     mix: str | None = None
+    mapper: str | None = None
     processes: str | None = None
     threads: str | None = None
     tasks: str | None = None

@@ -31,13 +31,27 @@ def orm(
         int | None,
         typer.Option(help="The scale is 2 to the power of it (default 5, quick 2)."),
     ] = None,
+    loops: Annotated[
+        int | None,
+        typer.Option(help="How often an operation does what it repeats (default: as it does, 0)."),
+    ] = None,
+    faithful: Annotated[
+        bool,
+        typer.Option("--faithful", help="Threads one by one, and queries that nobody reads."),
+    ] = False,
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds; what is shorter is done again in a round (default 0.25, quick 0)."
+        ),
+    ] = None,
     repeats: Annotated[
-        int | None, typer.Option(help="Measured rounds (default 5, quick 3).")
+        int | None, typer.Option(help="Measured rounds (default 7, quick 3).")
     ] = None,
     warm_up: WarmUp = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds after which no further round begins (default 1200, quick 60)."),
+        typer.Option(help="Seconds after which no further round begins (default 3600, quick 60)."),
     ] = None,
     directory: Directory = None,
     keep: Keep = False,
@@ -45,7 +59,13 @@ def orm(
     markdown: MarkdownFile = None,
 ) -> None:
     """Objects and their relations through SQLAlchemy, on Oxlite and on the stock driver."""
-    parameters = {"level": level, "operation": operation}
+    parameters = {
+        "level": level,
+        "loops": loops,
+        "faithful": faithful or None,
+        "operation": operation,
+        "at_least_seconds": at_least,
+    }
     run(
         Request(
             "orm",

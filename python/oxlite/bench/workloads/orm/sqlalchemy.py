@@ -5,14 +5,25 @@ Before each pass over rows that were read already, the session forgets them: els
 read nothing.
 """
 
-import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, delete, func, select, update
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Engine,
+    cast,
+    create_engine,
+    delete,
+    event,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, array
 from sqlalchemy.orm import (
     DeclarativeBase,
     Mapped,
@@ -24,10 +35,18 @@ from sqlalchemy.orm import (
     selectinload,
 )
 
-from oxlite.bench.workloads.orm.mapper import Prepare, Work
-from oxlite.bench.workloads.orm.operations import light_threads
-
-DOCUMENT = {"pumpkin": 1, "candy": 1}
+from oxlite.bench.drivers.oxlite import PROFILES
+from oxlite.bench.scenarios import pragmas
+from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.orm.mapper import (
+    DOCUMENT,
+    TIMEOUT_SECONDS,
+    Content,
+    Prepare,
+    Work,
+)
+from oxlite.bench.workloads.orm.operations import Scale
+from oxlite.bench.workloads.orm.threads import run_threads
 
 
 class Base(DeclarativeBase):
@@ -74,7 +93,22 @@ class JsonParty(Base):
     __tablename__ = "json_parties"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    stuff: Mapped[str]
+    stuff: Mapped[dict[str, int]] = mapped_column(JSON().with_variant(JSONB, "postgresql"))
+
+
+def engine(scenario: Scenario, path: Path) -> Engine:
+    """An engine for the database at ``path``, with the settings of ``scenario``."""
+    if scenario.driver == "oxlite":
+        profile = PROFILES.get(scenario.pragmas or "", "stock")
+        options = {"profile": profile, "timeout": TIMEOUT_SECONDS}
+        return create_engine(f"sqlite+oxlite:///{path}", connect_args=options)
+    made = create_engine(f"sqlite:///{path}", connect_args={"timeout": TIMEOUT_SECONDS})
+
+    def set_up(connection: Any, _record: object) -> None:  # noqa: ANN401
+        pragmas.apply(connection, scenario.pragmas or "stock")
+
+    event.listen(made, "connect", set_up)
+    return made
 
 
 class SqlAlchemy:
@@ -94,44 +128,59 @@ class SqlAlchemy:
             "model_object_destruction": self._destruction,
             "model_object_and_associated_object_creation": self._associated_creation,
             "model_object_and_associated_object_destruction": self._associated_destruction,
-            "eager_loading_query_per_association_with_1_to_1_records": lambda n: self._eager_to_one(
-                n, selectinload(Person.party)
+            "eager_loading_query_per_association_with_1_to_1_records": lambda scale: (
+                self._eager_to_one(scale, selectinload(Person.party))
             ),
-            "eager_loading_single_query_with_1_to_1_records": lambda n: self._eager_to_one(
-                n, joinedload(Person.party)
+            "eager_loading_single_query_with_1_to_1_records": lambda scale: self._eager_to_one(
+                scale, joinedload(Person.party)
             ),
-            "eager_loading_query_per_association_with_1_to_n_records": lambda n: (
-                self._eager_to_many(n, selectinload(Party.people))
+            "eager_loading_query_per_association_with_1_to_n_records": lambda scale: (
+                self._eager_to_many(scale, selectinload(Party.people))
             ),
-            "eager_loading_single_query_with_1_to_n_records": lambda n: self._eager_to_many(
-                n, joinedload(Party.people)
+            "eager_loading_single_query_with_1_to_n_records": lambda scale: self._eager_to_many(
+                scale, joinedload(Party.people)
             ),
-            "eager_loading_query_per_association_with_1_to_n_to_n_records": lambda n: (
-                self._eager_to_both(n, 9, selectinload)
+            "eager_loading_query_per_association_with_1_to_n_to_n_records": lambda scale: (
+                self._eager_to_both(scale, 9, selectinload)
             ),
-            "eager_loading_single_query_with_1_to_n_to_n_records": lambda n: self._eager_to_both(
-                n, 1, joinedload
+            "eager_loading_single_query_with_1_to_n_to_n_records": lambda scale: (
+                self._eager_to_both(scale, 1, joinedload)
             ),
             "lazy_loading_with_1_to_1_records": self._lazy_to_one,
             "lazy_loading_with_1_to_n_records": self._lazy_to_many,
-            "light_threading": lambda n: self._threads(n, light_threads(n)),
-            "heavy_threading": lambda n: self._threads(n, n),
+            "light_threading": lambda scale: self._threads(scale, scale.light_threads),
+            "heavy_threading": lambda scale: self._threads(scale, scale.n),
             "model_object_select_json_nested": self._select_json,
             "model_object_update_json_nested": self._update_json_nested,
             "model_object_update_json": self._update_json,
         }
 
-    def prepare(self, name: str, n: int) -> Work:
+    def prepare(self, name: str, scale: Scale) -> Work:
         """See the protocol."""
         self._session.rollback()
         self._session.expunge_all()
         for model in (Person, Party, JsonParty):
             self._session.execute(delete(model))
         self._session.commit()
-        work = self._operations[name](n)
+        work = self._operations[name](scale)
         self._session.commit()
         self._session.expunge_all()
         return work
+
+    def contents(self) -> list[Content]:
+        """See the protocol."""
+        self._session.rollback()
+        people = select(Person.name, Person.address, Party.theme).join(
+            Party, Party.id == func.coalesce(Person.party_id, Person.other_party_id)
+        )
+        documents = self._session.scalars(select(JsonParty.stuff))
+        found: list[Content] = [
+            *((theme,) for theme in self._session.scalars(select(Party.theme))),
+            *(tuple(row) for row in self._session.execute(people)),
+            *((document["pumpkin"], document["candy"]) for document in documents),
+        ]
+        self._session.rollback()
+        return found
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -189,38 +238,41 @@ class SqlAlchemy:
                     self._session.add(Person(other_party_id=party.id, **person))
 
     def _documents(self, count: int) -> list[int]:
-        documents = [JsonParty(stuff=json.dumps(DOCUMENT)) for _ in range(count)]
+        documents = [JsonParty(stuff=DOCUMENT) for _ in range(count)]
         self._session.add_all(documents)
         self._session.flush()
         return [document.id for document in documents]
 
-    def _creation(self, n: int) -> Work:
+    def _creation(self, scale: Scale) -> Work:
         def work() -> int:
-            for number in range(50 * n):
+            for number in range(50 * scale.n):
                 self._session.add(Party(theme=f"theme {number}"))
                 self._done()
-            return 50 * n
+            return 50 * scale.n
 
         return work
 
-    def _select(self, n: int) -> Work:
-        self._parties(100 * n)
+    def _select(self, scale: Scale) -> Work:
+        self._parties(100 * scale.n)
 
         def work() -> int:
             count = 0
-            for _ in range(n):
-                count += len(self._session.scalars(select(Party)).all())
+            for _ in range(scale.times(scale.n)):
+                query = select(Party)
+                if scale.faithful:
+                    continue
+                count += len(self._session.scalars(query).all())
                 self._anew()
             return count
 
         return work
 
-    def _select_by_pk(self, n: int) -> Work:
-        ids = [party.id for party in self._parties(10 * n)]
+    def _select_by_pk(self, scale: Scale) -> Work:
+        ids = [party.id for party in self._parties(10 * scale.n)]
 
         def work() -> int:
             count = 0
-            for _ in range(n):
+            for _ in range(scale.times(scale.n)):
                 for identity in ids:
                     count += self._session.get(Party, identity) is not None
                 self._anew()
@@ -228,12 +280,12 @@ class SqlAlchemy:
 
         return work
 
-    def _select_by_attr(self, n: int) -> Work:
-        themes = [party.theme for party in self._parties(10 * n)]
+    def _select_by_attr(self, scale: Scale) -> Work:
+        themes = [party.theme for party in self._parties(10 * scale.n)]
 
         def work() -> int:
             count = 0
-            for _ in range(n):
+            for _ in range(scale.times(scale.n)):
                 for theme in themes:
                     found = self._session.scalars(select(Party).where(Party.theme == theme))
                     count += found.first() is not None
@@ -242,8 +294,8 @@ class SqlAlchemy:
 
         return work
 
-    def _select_and_save(self, n: int) -> Work:
-        self._parties(50 * n)
+    def _select_and_save(self, scale: Scale) -> Work:
+        self._parties(50 * scale.n)
 
         def work() -> int:
             parties = self._session.scalars(select(Party)).all()
@@ -254,8 +306,8 @@ class SqlAlchemy:
 
         return work
 
-    def _destruction(self, n: int) -> Work:
-        self._parties(100 * n)
+    def _destruction(self, scale: Scale) -> Work:
+        self._parties(100 * scale.n)
 
         def work() -> int:
             parties = self._session.scalars(select(Party)).all()
@@ -266,19 +318,19 @@ class SqlAlchemy:
 
         return work
 
-    def _associated_creation(self, n: int) -> Work:
+    def _associated_creation(self, scale: Scale) -> Work:
         def work() -> int:
-            for number in range(20 * n):
+            for number in range(20 * scale.n):
                 party = Party(theme=f"theme {number}")
                 party.people.append(Person(name=f"name {number}", address="here"))
                 self._session.add(party)
                 self._done()
-            return 40 * n
+            return 40 * scale.n
 
         return work
 
-    def _associated_destruction(self, n: int) -> Work:
-        self._pairs(25 * n)
+    def _associated_destruction(self, scale: Scale) -> Work:
+        self._pairs(25 * scale.n)
 
         def work() -> int:
             count = 0
@@ -293,39 +345,47 @@ class SqlAlchemy:
 
         return work
 
-    def _eager_to_one(self, n: int, option: Any) -> Work:  # noqa: ANN401 - a loader option
-        self._pairs(20 * n)
+    def _eager_to_one(self, scale: Scale, option: Any) -> Work:  # noqa: ANN401 - a loader option
+        self._pairs(20 * scale.n)
 
         def work() -> int:
             count = 0
-            for _ in range(22):
-                for person in self._session.scalars(select(Person).options(option)):
+            for _ in range(scale.times(22)):
+                query = select(Person).options(option)
+                if scale.faithful:
+                    continue
+                for person in self._session.scalars(query):
                     count += person.party is not None
                 self._anew()
             return count
 
         return work
 
-    def _eager_to_many(self, n: int, option: Any) -> Work:  # noqa: ANN401 - a loader option
-        self._crowds(n)
+    def _eager_to_many(self, scale: Scale, option: Any) -> Work:  # noqa: ANN401 - a loader option
+        self._crowds(scale.n)
 
         def work() -> int:
             count = 0
-            for _ in range(22):
-                for party in self._session.scalars(select(Party).options(option)).unique():
+            for _ in range(scale.times(22)):
+                query = select(Party).options(option)
+                if scale.faithful:
+                    continue
+                for party in self._session.scalars(query).unique():
                     count += len(party.people)
                 self._anew()
             return count
 
         return work
 
-    def _eager_to_both(self, n: int, times: int, load: Callable[..., Any]) -> Work:
-        self._crowds(n, others=True)
+    def _eager_to_both(self, scale: Scale, times: int, load: Callable[..., Any]) -> Work:
+        self._crowds(scale.n, others=True)
 
         def work() -> int:
             count = 0
-            query = select(Party).options(load(Party.people), load(Party.other_people))
-            for _ in range(times):
+            for _ in range(scale.times(times)):
+                query = select(Party).options(load(Party.people), load(Party.other_people))
+                if scale.faithful:
+                    continue
                 for party in self._session.scalars(query).unique():
                     count += len(party.people) + len(party.other_people)
                 self._anew()
@@ -333,8 +393,8 @@ class SqlAlchemy:
 
         return work
 
-    def _lazy_to_one(self, n: int) -> Work:
-        self._pairs(20 * n)
+    def _lazy_to_one(self, scale: Scale) -> Work:
+        self._pairs(20 * scale.n)
 
         def work() -> int:
             people = self._session.scalars(select(Person)).all()
@@ -342,12 +402,12 @@ class SqlAlchemy:
 
         return work
 
-    def _lazy_to_many(self, n: int) -> Work:
-        self._crowds(n)
+    def _lazy_to_many(self, scale: Scale) -> Work:
+        self._crowds(scale.n)
 
         def work() -> int:
             count = 0
-            for _ in range(16):
+            for _ in range(scale.times(16)):
                 for party in self._session.scalars(select(Party)).all():
                     count += len(party.people)
                 self._anew()
@@ -355,53 +415,34 @@ class SqlAlchemy:
 
         return work
 
-    def _threads(self, n: int, threads: int) -> Work:
-        barrier = threading.Barrier(threads)
-        counts: list[int] = []
-        errors: list[BaseException] = []
-
-        def live(thread: int) -> None:
+    def _threads(self, scale: Scale, threads: int) -> Work:
+        def live(thread: int) -> int:
             count = 0
-            try:
-                barrier.wait()
-                for number in range(n):
-                    with Session(self._engine) as session:
-                        session.add(Party(theme=f"{thread} {number}"))
-                        session.commit()
-                        count += 1
-                for _ in range(n):
-                    with Session(self._engine) as session:
-                        own = Party.theme.like(f"{thread} %")
-                        party = session.scalars(select(Party).where(own).limit(1)).one()
-                        party.theme += "1"
-                        session.commit()
-                        session.delete(party)
-                        session.commit()
-                        count += 3
-            except BaseException as error:
-                errors.append(error)
-            counts.append(count)
+            for number in range(scale.n):
+                with Session(self._engine) as session:
+                    session.add(Party(theme=f"{thread} {number}"))
+                    session.commit()
+                    count += 1
+            for _ in range(scale.n):
+                with Session(self._engine) as session:
+                    own = Party.theme.like(f"{thread} %")
+                    party = session.scalars(select(Party).where(own).limit(1)).one()
+                    party.theme += "1"
+                    session.commit()
+                    session.delete(party)
+                    session.commit()
+                    count += 3
+            return count
+
+        return lambda: run_threads(threads, live, one_by_one=scale.faithful)
+
+    def _select_json(self, scale: Scale) -> Work:
+        self._documents(10 * scale.n)
 
         def work() -> int:
-            all_threads = [threading.Thread(target=live, args=(one,)) for one in range(threads)]
-            for thread in all_threads:
-                thread.start()
-            for thread in all_threads:
-                thread.join()
-            if errors:
-                raise errors[0]
-            return sum(counts)
-
-        return work
-
-    def _select_json(self, n: int) -> Work:
-        self._documents(10 * n)
-
-        def work() -> int:
-            pumpkin = func.json_extract(JsonParty.stuff, "$.pumpkin")
-            query = select(JsonParty).where(pumpkin == 1).limit(1)
+            query = select(JsonParty).where(JsonParty.stuff["pumpkin"].as_integer() == 1).limit(1)
             count = 0
-            for _ in range(10 * n * n):
+            for _ in range(10 * scale.n * scale.times(scale.n)):
                 count += self._session.scalars(query).first() is not None
                 self._session.expunge_all()
             self._done()
@@ -409,13 +450,13 @@ class SqlAlchemy:
 
         return work
 
-    def _update_json_nested(self, n: int) -> Work:
-        ids = self._documents(10 * n)
+    def _update_json_nested(self, scale: Scale) -> Work:
+        ids = self._documents(10 * scale.n)
 
         def work() -> int:
             count = 0
-            for number in range(n):
-                changed = func.json_set(JsonParty.stuff, "$.pumpkin", number)
+            for number in range(scale.times(scale.n)):
+                changed = self._with_pumpkin(number)
                 for identity in ids:
                     statement = update(JsonParty).where(JsonParty.id == identity)
                     self._session.execute(statement.values(stuff=changed))
@@ -425,15 +466,21 @@ class SqlAlchemy:
 
         return work
 
-    def _update_json(self, n: int) -> Work:
-        ids = self._documents(10 * n)
+    def _with_pumpkin(self, number: int) -> ColumnElement[Any]:
+        """The document with another number in it, as the database makes it."""
+        if self._engine.dialect.name == "postgresql":
+            return func.jsonb_set(JsonParty.stuff, array(["pumpkin"]), cast(number, JSONB))
+        return func.json_set(JsonParty.stuff, "$.pumpkin", number)
+
+    def _update_json(self, scale: Scale) -> Work:
+        ids = self._documents(10 * scale.n)
 
         def work() -> int:
             count = 0
-            for number in range(n):
-                for identity in ids:
+            for number in range(scale.times(scale.n)):
+                for candy, identity in enumerate(ids):
                     document = self._session.get_one(JsonParty, identity)
-                    document.stuff = json.dumps({"pumpkin": number + 2, "candy": identity})
+                    document.stuff = {"pumpkin": number + 2, "candy": candy}
                     self._done()
                     count += 1
                 self._anew()

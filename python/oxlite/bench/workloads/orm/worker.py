@@ -1,10 +1,12 @@
-"""The process that does the operations of ``orm``, one after the other.
+"""The process that does the operations of ``orm``: in each turn one of them, once.
 
-Invariants: what an operation did is counted, and must be what it is to do; one that fails fails
-alone, and is not tried again; making ready and tidying up are not timed.
+Invariants: what an operation did is counted, and must be what it is to do, and what it leaves in
+the tables is digested the first time; one that fails fails alone, and is not tried again; making
+ready and tidying up are not timed, and nothing is collected as garbage while timing.
 """
 
 import gc
+import hashlib
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,61 +17,75 @@ from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.worker import Task
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm.opening import opened
-from oxlite.bench.workloads.orm.operations import Timed
+from oxlite.bench.workloads.orm.operations import TIMED, Timed
 from oxlite.bench.workloads.orm.parameters import OrmParameters
 
-NS_PER_MS = 1e6
+BY_TITLE = {timed.title: timed for timed in TIMED}
 
 
 class OrmTask(Task):
     """One mapper on one driver."""
 
     def __init__(self, arguments: Message) -> None:
-        self._parameters = OrmParameters(**arguments["parameters"])
+        self._scale = OrmParameters(**arguments["parameters"]).scale
         self._scenario = scenario = Scenario(**arguments["scenario"])
         self._path = Path(arguments["path"])
         self._driver = DRIVERS.get(scenario.driver)
         self._mapper = opened(scenario, self._path)
-        self._figures: dict[str, float] = {}
         self._failed: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
+        self._facts: Message = {}
 
     def ready(self) -> Message:
         """Who is measured."""
         return {"versions": {**self._driver.versions(), **self._mapper.versions()}}
 
     def run(self, turn: Message, start_ns: int) -> None:
-        """Every operation once."""
-        self._figures = {}
-        for timed in self._parameters.operations():
-            if timed.metric in self._failed:
-                continue
+        """The operation whose title the turn names, unless it has failed before."""
+        title = turn["operation"]
+        if title not in self._failed:
             try:
-                self._figures[timed.metric] = self._time(timed) / NS_PER_MS
+                self._facts = self._done(BY_TITLE[title])
             except Exception as error:
-                self._failed[timed.metric] = " ".join(f"{type(error).__name__}: {error}".split())
+                self._failed[title] = " ".join(f"{type(error).__name__}: {error}".split())
+        if title in self._failed:
+            self._facts = {"failed": self._failed[title]}
 
-    def _time(self, timed: Timed) -> int:
-        """The nanoseconds of one operation.
+    def _done(self, timed: Timed) -> Message:
+        """What came of one operation.
 
         Raises:
             ValueError: it has not done its work.
         """
-        n = self._parameters.scale
-        work = self._mapper.prepare(timed.operation.name, n)
-        gc.collect()
+        work = self._mapper.prepare(timed.operation.name, self._scale)
         around = self._mapper.transaction() if timed.in_transaction else nullcontext()
-        begun_ns = time.perf_counter_ns()
-        with around:
-            count = work()
-        elapsed_ns = time.perf_counter_ns() - begun_ns
-        expected = timed.operation.count(n)
+        gc.collect()
+        gc.disable()
+        try:
+            begun_ns = time.perf_counter_ns()
+            with around:
+                count = work()
+            elapsed_ns = time.perf_counter_ns() - begun_ns
+        finally:
+            gc.enable()
+        expected = timed.operation.count(self._scale)
+        degenerate = None
         if count != expected:
-            raise ValueError(f"degenerate: it concerned {count:,} objects instead of {expected:,}")
-        return elapsed_ns
+            degenerate = f"degenerate: it concerned {count:,} objects instead of {expected:,}"
+            if not (self._scale.faithful and timed.operation.read_by_nobody):
+                raise ValueError(degenerate)
+        if timed.title not in self._digests:
+            contents = sorted(map(repr, self._mapper.contents()))
+            self._digests[timed.title] = hashlib.sha256(repr(contents).encode()).hexdigest()
+        return {
+            "elapsed_ns": elapsed_ns,
+            "digest": self._digests[timed.title],
+            "degenerate": degenerate,
+        }
 
     def collect(self) -> tuple[Message, bytes]:
-        """Milliseconds of each operation, and what has failed, with reasons."""
-        return {"figures": self._figures, "failed": self._failed}, b""
+        """Nanoseconds and digest of the operation, or why it has failed."""
+        return self._facts, b""
 
     def connection(self) -> tuple[Any, str]:
         """See the base class."""
