@@ -4,6 +4,7 @@ import gc
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def test_every_operation_does_its_work_on_every_driver(tmp_path: Path, listener:
     result = perform(Request("orm", TINY, asked, repeats=1, directory=tmp_path), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     assert {row.label for row in result.rows} == {
-        f"{driver} wal {pragmas} sqlalchemy" for driver in ("stdlib", "oxlite")
-        for pragmas in ("tuned", "durable")
+        f"{driver} wal {pragmas} {mapper}" for driver in ("stdlib", "oxlite")
+        for pragmas in ("tuned", "durable") for mapper in ("sqlalchemy", "django")
     }  # fmt: skip
     for row in result.rows:
         [sample] = row.samples
@@ -70,7 +71,7 @@ def task_of(tmp_path: Path, **parameters: object) -> worker.OrmTask:
     return worker.OrmTask(
         {
             "parameters": {"level": 1, **parameters},
-            "scenario": SCENARIO.used(),
+            "scenario": replace(SCENARIO, journal="rollback").used(),
             "path": str(tmp_path / "orm.db"),
         }
     )
@@ -102,10 +103,11 @@ def test_nothing_is_collected_while_timing(tmp_path: Path, monkeypatch: pytest.M
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("mapper", ["sqlalchemy", "django"])
 def test_the_faithful_manner_is_marked_where_nobody_reads(
-    tmp_path: Path, listener: Listener
+    tmp_path: Path, listener: Listener, mapper: str
 ) -> None:
-    asked = ["driver=stdlib,pragmas=tuned,mapper=sqlalchemy"]
+    asked = [f"driver=stdlib,pragmas=tuned,mapper={mapper}"]
     parameters = {**TINY, "faithful": True, "loops": 1}
     result = perform(Request("orm", parameters, asked, repeats=1, directory=tmp_path), listener)
     assert not result.failed(), [row.failed_figures() for row in result.rows]
@@ -135,7 +137,7 @@ def test_what_is_short_is_done_again_by_all_as_often(
     listener: Any,  # noqa: ANN401
 ) -> None:
     parameters = {**TINY, "operation": ["select_by_pk"], "at_least_seconds": 60.0}
-    asked = ["driver=oxlite,pragmas=tuned"]
+    asked = ["driver=oxlite,pragmas=tuned,mapper=sqlalchemy"]
     result = perform(Request("orm", parameters, asked, repeats=1, directory=tmp_path), listener)
     titles = [timed.title for timed in OrmParameters(operation=["select_by_pk"]).operations()]
     for row in result.rows:

@@ -18,7 +18,7 @@ from typing import Any
 import oxlite
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError
-from oxlite.bench.scenarios import builds
+from oxlite.bench.scenarios import builds, mappers
 from oxlite.bench.scenarios.scenario import AXES, Scenario
 
 PROBE = "from oxlite.bench.scenarios.interpreters import describe; print(describe())"
@@ -28,13 +28,14 @@ NEEDED = ("psutil",)
 
 
 def missing(scenario: Scenario) -> str | None:
-    """Why the driver or build of ``scenario`` is not where it is to run, or ``None`` if it is.
+    """Why something of ``scenario`` is not where it is to run, or ``None`` if all is there.
 
     Raises:
         UsageError: its interpreter cannot run workers.
     """
     if scenario.interpreter is None:
         absent = DRIVERS.get(scenario.driver).missing()
+        absent = absent or (mappers.missing(scenario.mapper) if scenario.mapper else None)
         return absent or (builds.missing(scenario.build) if scenario.build else None)
     found = _found(scenario.interpreter)
     reason: str | None = found["drivers"].get(scenario.driver)

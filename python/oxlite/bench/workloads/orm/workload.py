@@ -7,10 +7,8 @@ report shows.
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib import util
 from typing import ClassVar
 
-from oxlite.bench.errors import UsageError
 from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
@@ -27,14 +25,14 @@ class OrmWorkload(Workload[OrmParameters]):
     """See the module."""
 
     name = "orm"
-    title = "objects and their relations through SQLAlchemy"
+    title = "objects and their relations through SQLAlchemy and Django"
     parameters_type = OrmParameters
     quick: ClassVar = {"level": 2, "at_least_seconds": 0.0}
     axes: ClassVar = {
         "driver": (PEER, "oxlite"),
         "journal": ("wal",),
         "pragmas": ("tuned", "durable"),
-        "mapper": ("sqlalchemy",),
+        "mapper": ("sqlalchemy", "django"),
     }
     baselines: ClassVar[Sequence[Filter]] = ({"driver": "stdlib"},)
     selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "pragmas": "tuned"},)
@@ -57,13 +55,7 @@ class OrmWorkload(Workload[OrmParameters]):
     def session(
         self, parameters: OrmParameters, scenarios: Sequence[Scenario], scratch: Scratch
     ) -> Iterator[Session]:
-        """See the base class.
-
-        Raises:
-            UsageError: SQLAlchemy is not installed.
-        """
-        if util.find_spec("sqlalchemy") is None:
-            raise UsageError("orm needs SQLAlchemy; run `pip install sqlalchemy`")
+        """See the base class."""
         with ExitStack() as stack:
             yield OrmSession(parameters, scratch, stack)
 
