@@ -39,7 +39,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 def test_what_is_registered() -> None:
     names = ("orm", "kv", "inserts", "driver", "gil", "gate", "shared", "busy", "async", "web")
     assert WORKLOADS.names() == names
-    assert DRIVERS.names() == ("stdlib", "apsw", "aiosqlite", "oxlite")
+    assert DRIVERS.names() == ("stdlib", "apsw", "aiosqlite", "oxlite", "postgresql")
 
 
 def test_a_workload_is_complete() -> None:

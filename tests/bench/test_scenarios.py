@@ -154,7 +154,8 @@ def test_another_journal_mode_is_found_out(connection: sqlite3.Connection) -> No
         pragmas.check_journal(connection, "rollback")
 
 
-@pytest.mark.parametrize("driver", DRIVERS.names())
+# PostgreSQL's has a server instead of a file, and tests of its own.
+@pytest.mark.parametrize("driver", [name for name in DRIVERS.names() if name != "postgresql"])
 def test_every_driver_opens_and_speaks_the_common_protocol(driver: str, tmp_path: Path) -> None:
     path = tmp_path / "d.db"
     with closing(sqlite3.connect(path)) as made:
@@ -200,3 +201,21 @@ def test_a_baseline_of_another_driver_has_its_own_build() -> None:
 
 def test_a_label_says_what_is_counted() -> None:
     assert Scenario("oxlite", busy="fair", processes="8").label == "oxlite fair 8 processes"
+
+
+def test_any_build_is_every_build_of_the_driver() -> None:
+    found = cells.expand(AXES_OF_KV, {"journal": "wal", "busy": "backoff", "build": "any"})
+    builds_of = {(scenario.driver, scenario.build) for scenario in found}
+    assert builds_of == {("stdlib", "own")} | {
+        ("oxlite", build) for build in DRIVERS.get("oxlite").builds
+    }
+
+
+def test_a_driver_without_the_baselines_axes_brings_no_baseline() -> None:
+    grids = ({"driver": ("stdlib", "oxlite"), "journal": ("wal",)}, {"driver": ("postgresql",)})
+    found = cells.cells(grids, [{"driver": "postgresql"}], [{"driver": "stdlib"}])
+    assert [one.scenario.driver for one in found] == ["postgresql"]
+    found = cells.cells(grids, [{"driver": "oxlite"}], [{"driver": "stdlib"}])
+    assert [one.scenario.driver for one in found] == ["stdlib", "oxlite"]
+    refused = cells.cell(Scenario("postgresql", journal="wal", build="own"))
+    assert refused.reason == "PostgreSQL has no journal: these are SQLite's"

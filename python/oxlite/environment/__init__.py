@@ -6,6 +6,7 @@ very connection that is measured, and from the machine under it.
 
 ::
 
+    server.py       what a PostgreSQL server says, where one is measured beside it
     connection.py   what a connection says about itself: versions, options, pragmas
     machine.py      processor, memory, kernel, Python, source revision
     filesystem.py   the file system under a directory
@@ -31,6 +32,7 @@ from oxlite.environment.connection import (
 from oxlite.environment.errors import ReportError
 from oxlite.environment.fsync import measure_fsync
 from oxlite.environment.machine import machine_report
+from oxlite.environment.server import SERVER_SETTINGS, server_report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,6 +41,7 @@ __all__ = [
     "CONFIGURATION_PRAGMAS",
     "SCANNING_PRAGMAS",
     "SCHEMA",
+    "SERVER_SETTINGS",
     "Queryable",
     "ReportError",
     "checks_passed",
@@ -48,6 +51,7 @@ __all__ = [
     "measure_fsync",
     "render",
     "report",
+    "server_report",
 ]
 
 

@@ -15,7 +15,7 @@ Invariants: a missing file is not created; the journal mode stays
 (``journal="keep"``); the bytes of the database stay.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ def report(
     driver: str,
     check: bool = False,
     fsync: bool = True,
+    describe: Callable[[Any], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The environment report of a measured connection.
 
@@ -52,13 +53,15 @@ def report(
         driver: the driver's name and version, as a reader should see it.
         check: also run the pragmas that scan the whole file.
         fsync: also measure what a sync costs in the directory.
+        describe: what to say of the connection, unless ``connection_report``:
+            ``server_report`` of one to PostgreSQL.
 
     Returns:
         A dictionary that JSON can hold::
 
             schema       "oxlite.environment/1"
             driver
-            connection   see connection_report
+            connection   see connection_report, server_report
             profile      name, and settings: name, requested, effective and
                          skipped (the reason, or None) of each; or None
             machine      see machine_report
@@ -71,7 +74,9 @@ def report(
     return {
         "schema": SCHEMA,
         "driver": driver,
-        "connection": connection_report(connection, check=check),
+        "connection": (
+            connection_report(connection, check=check) if describe is None else describe(connection)
+        ),
         "profile": _profile(connection),
         "machine": machine_report(directory),
         "fsync": measure_fsync(directory) if fsync else {"measured": False, "reason": "not asked"},

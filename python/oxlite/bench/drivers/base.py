@@ -106,7 +106,13 @@ class Driver(ABC):
 
     @abstractmethod
     def versions(self) -> dict[str, str]:
-        """``driver`` and ``sqlite`` versions, as strings."""
+        """``driver`` and ``sqlite`` versions, as strings; of a server ``postgresql``."""
+
+    def describe(self, connection: Any) -> dict[str, Any]:  # noqa: ANN401 - of whichever driver
+        """What a measured connection says about itself, for the environment report."""
+        from oxlite.environment import connection_report
+
+        return connection_report(connection)
 
 
 def distribution_version(name: str) -> str:

@@ -70,10 +70,20 @@ def wait_until(instant_ns: int) -> None:
 
 def environment(task: Task, message: Message) -> Message:
     """The environment report of the measured connection."""
+    from oxlite.bench.drivers.catalogue import DRIVERS
     from oxlite.environment import report
 
     connection, directory = task.connection()
-    return dict(report(connection, directory, driver=message["driver"], fsync=message["fsync"]))
+    driver = message["driver"]
+    return dict(
+        report(
+            connection,
+            directory,
+            driver=driver,
+            fsync=message["fsync"],
+            describe=DRIVERS.get(driver).describe,
+        )
+    )
 
 
 def answer(task: Task, message: Message, channel: Channel) -> bool:

@@ -17,6 +17,7 @@ from oxlite.bench.layout import ABSENT, WITHHELD, names, shared
 from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
+SERVER_SETTINGS = ("fsync", "synchronous_commit", "shared_buffers")
 LISTED = 8  # scenarios left out; more are only counted
 NOISES = 40  # rows whose noise is listed; of more it is summed up
 
@@ -142,7 +143,7 @@ def environment(result: Result) -> list[str]:
         return []
     versions = dict.fromkeys(
         f"{row.scenario.driver} ({row.scenario.build} build): driver {found['driver']}, "
-        f"SQLite {found['sqlite']}"
+        f"{_database(found, row.environment)}"
         for row in measured
         if (found := row.samples[0].detail.get("versions"))
     )
@@ -151,6 +152,17 @@ def environment(result: Result) -> list[str]:
     chosen = next((report for report in reports if _syncs(report)), reports[0])
     pythons = dict.fromkeys(_python(report) for report in reports)
     return [*versions, *_machine(chosen, ", ".join(pythons))]
+
+
+def _database(versions: Mapping[str, str], report: JsonObject | None) -> str:
+    """What the driver talks to; of a server also the settings that its durability rests on."""
+    if "sqlite" in versions:
+        return f"SQLite {versions['sqlite']}"
+    connection = (report or {}).get("connection", {})
+    settings = connection.get("settings", {})
+    chosen = ", ".join(f"{name}={settings[name]}" for name in SERVER_SETTINGS if name in settings)
+    version = connection.get("server_version", versions.get("postgresql"))
+    return f"PostgreSQL {version}{f' ({chosen})' if chosen else ''}"
 
 
 def _syncs(report: JsonObject) -> list[JsonObject]:

@@ -51,7 +51,8 @@ def cell(scenario: Scenario) -> Cell:
 def expand(axes: Grid, chosen: Mapping[str, str]) -> list[Scenario]:
     """Every scenario of a workload's ``axes`` that agrees with the filter ``chosen``.
 
-    The axis ``build`` does not range: it is the driver's default unless chosen.
+    The axis ``build`` does not range: it is the driver's default unless chosen; ``any`` is all
+    that there are of the driver.
 
     Raises:
         UsageError: the workload does not use an axis of the filter, or no such driver.
@@ -70,8 +71,10 @@ def expand(axes: Grid, chosen: Mapping[str, str]) -> list[Scenario]:
     scenarios = []
     for values in itertools.product(*ranges):
         picked = dict(zip(axes, values, strict=True))
-        build = chosen.get("build", DRIVERS.get(picked["driver"]).default_build)
-        scenarios.append(Scenario(**picked, build=build))
+        driver = DRIVERS.get(picked["driver"])
+        build = chosen.get("build", driver.default_build)
+        builds = driver.builds if build == ANY else (build,)
+        scenarios += [Scenario(**picked, build=one) for one in builds]
     return scenarios
 
 
@@ -112,7 +115,15 @@ def cells(
     """The cells of a run: the baselines first, then what the filters select."""
     filters = list(filters)
     wanted: dict[Scenario, None] = {}
-    for chosen in (*(_beside(one, base) for one in filters for base in baselines), *filters):
+    for one, base in itertools.product(filters, baselines):
+        # What the filter alone leaves open may be more than what its cells are compared with.
+        compared = {
+            found for scenario in selected(grids, one) for found in baselines_of(scenario, [base])
+        }
+        for scenario in selected(grids, _beside(one, base)):
+            if scenario in compared:
+                wanted[scenario] = None
+    for chosen in filters:
         for scenario in selected(grids, chosen):
             wanted[scenario] = None
     return [cell(scenario) for scenario in wanted]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oxlite.bench.drivers.oxlite import PROFILES
+from oxlite.bench.drivers.postgresql import USER
 from oxlite.bench.scenarios import pragmas
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm.mapper import (
@@ -40,6 +41,9 @@ def database(scenario: Scenario, path: Path) -> Settings:
     A transaction begins as each backend is told to, and alike: IMMEDIATE with tuned settings, and
     as Django does by itself (DEFERRED) with stock ones.
     """
+    if scenario.driver == "postgresql":
+        engine = "django.db.backends.postgresql"
+        return {"ENGINE": engine, "HOST": str(path.parent), "NAME": path.name, "USER": USER}
     stock = scenario.pragmas in {None, "stock"}
     mode = "DEFERRED" if stock else "IMMEDIATE"
     options: dict[str, object] = {"timeout": TIMEOUT_SECONDS, "transaction_mode": mode}

@@ -17,6 +17,7 @@ from statistics import median
 
 from oxlite.bench.errors import WorkerError
 from oxlite.bench.harness.model import Sample
+from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import Worker, WorkerGroup
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
@@ -53,6 +54,8 @@ class OrmSession:
         self._parameters = parameters
         self._scratch = scratch
         self._stack = stack
+        # Left after the workers, which are started later.
+        self._server = stack.enter_context(PostgresServer(scratch))
         self._runners: dict[Scenario, _Runner] = {}
         self._digests: dict[str, tuple[str, str]] = {}
         self._timed: dict[str, Timed] = {timed.title: timed for timed in parameters.operations()}
@@ -130,10 +133,13 @@ class OrmSession:
 
     def _start(self, scenario: Scenario) -> _Runner:
         directory = self._scratch.fresh(scenario.label)
-        database = directory / "orm.db"
-        with closing(sqlite3.connect(database)) as connection:
-            mode = JOURNAL_MODES[scenario.journal or "rollback"]
-            connection.execute(f"PRAGMA journal_mode = {mode}")
+        if scenario.driver == "postgresql":
+            database = self._server.database(f"orm_{scenario.mapper}")
+        else:
+            database = directory / "orm.db"
+            with closing(sqlite3.connect(database)) as connection:
+                mode = JOURNAL_MODES[scenario.journal or "rollback"]
+                connection.execute(f"PRAGMA journal_mode = {mode}")
         group = self._stack.enter_context(WorkerGroup(directory))
         arguments = {
             "parameters": asdict(self._parameters),

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    URL,
     ColumnElement,
     Engine,
     cast,
@@ -36,6 +37,7 @@ from sqlalchemy.orm import (
 )
 
 from oxlite.bench.drivers.oxlite import PROFILES
+from oxlite.bench.drivers.postgresql import USER
 from oxlite.bench.scenarios import pragmas
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm.mapper import (
@@ -98,6 +100,11 @@ class JsonParty(Base):
 
 def engine(scenario: Scenario, path: Path) -> Engine:
     """An engine for the database at ``path``, with the settings of ``scenario``."""
+    if scenario.driver == "postgresql":
+        host = {"host": str(path.parent)}
+        return create_engine(
+            URL.create("postgresql+psycopg", username=USER, database=path.name, query=host)
+        )
     if scenario.driver == "oxlite":
         profile = PROFILES.get(scenario.pragmas or "", "stock")
         options = {"profile": profile, "timeout": TIMEOUT_SECONDS}

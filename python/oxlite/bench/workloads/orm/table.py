@@ -55,10 +55,19 @@ class OperationTables:
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`~oxlite.bench.layout.Drawable`."""
         groups: dict[Settings, list[Row]] = {}
+        served: set[str | None] = set()
         for row in result.rows:
             scenario = row.scenario
             settings = (scenario.mapper, scenario.journal, scenario.pragmas)
             groups.setdefault(settings, []).append(row)
+        # PostgreSQL has none of SQLite's settings: it stands beside all of them.
+        for (mapper, journal, pragmas), rows in list(groups.items()):
+            beside = groups.get((mapper, None, None), [])
+            if journal is not None and beside:
+                groups[mapper, journal, pragmas] = [*rows, *beside]
+                served.add(mapper)
+        for mapper in served:
+            del groups[mapper, None, None]
         return [_drawing(result, settings, rows) for settings, rows in groups.items()]
 
 
@@ -98,11 +107,10 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
 
 
 def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """What is compared: every row of another driver with the stock driver's."""
-    peers = [row for row in rows if row.scenario.driver == PEER]
+    """What is compared: Oxlite's rows with those of every other driver."""
     for row in rows:
-        for peer in peers:
-            if row is not peer:
+        for peer in rows:
+            if row.scenario.driver == "oxlite" != peer.scenario.driver:
                 yield row, peer
 
 

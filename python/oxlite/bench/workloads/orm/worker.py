@@ -35,6 +35,9 @@ class OrmTask(Task):
         self._failed: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: Message = {}
+        # What lives as long as the process is not to be gone through at each collection.
+        gc.collect()
+        gc.freeze()
 
     def ready(self) -> Message:
         """Who is measured."""

