@@ -239,3 +239,35 @@ def test_verdicts_are_of_the_interval() -> None:
     rows[1].failure = "gone"
     [drawing] = TABLES[0].drawings(result)
     assert drawing.remarks[0] == "oxlite: nothing was compared with stdlib"
+
+
+def test_builds_and_settings_are_compared_beside_what_was_published() -> None:
+    def row(driver: str, build: str, seconds: float, **settings: str) -> Row:
+        scenario = Scenario(driver, build=build, mapper="django", **settings)
+        return Row(scenario, [Sample({SUM.name: seconds * 1000}) for _ in range(6)])
+
+    stock = {"journal": "rollback", "pragmas": "stock"}
+    tuned = {"journal": "wal", "pragmas": "tuned"}
+    rows = [
+        row("stdlib", "own", 4.0, **tuned),
+        row("oxlite", "tuned", 2.0, **tuned),
+        row("oxlite", "seed", 2.5, **tuned),
+        row("oxlite", "stock", 5.0, **stock),
+        row("postgresql", "own", 8.0),
+    ]
+    result = Result("orm", {}, Plan(), 6, [], rows, [], "", "", "", 1.0)
+    [sums] = TABLES[1].drawings(result)
+    cells = {line.name: list(line.cells) for line in sums.lines}
+    assert cells["oxlite-stock rollback stock django"] == ["5.00", "1", "1.00", "13.6"]
+    same = f"2.00 (2.00{DASH}2.00)"
+    assert cells["oxlite-seed wal tuned django"] == ["2.50", same, "2.07", "6.55"]
+    assert cells["oxlite wal tuned django"][2:] == [DASH, DASH]
+    assert cells["postgresql django"][2] == "1.19"
+    drawn = [tuple(drawing.headings) for drawing in TABLES[0].drawings(result)]
+    assert drawn == [
+        ("stdlib", "oxlite", "postgresql", "oxlite than stdlib", "oxlite than postgresql"),
+        ("oxlite", "oxlite-seed", "oxlite than oxlite-seed"),
+        ("oxlite-stock",),
+    ]
+    del rows[3]
+    assert TABLES[1].drawings(result) == []

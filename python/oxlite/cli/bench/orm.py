@@ -29,7 +29,7 @@ def orm(
     ] = None,
     level: Annotated[
         int | None,
-        typer.Option(help="The scale is 2 to the power of it (default 5, quick 2)."),
+        typer.Option(help="The scale is 2 to the power of it (default 5, quick 1)."),
     ] = None,
     loops: Annotated[
         int | None,
@@ -58,7 +58,7 @@ def orm(
     json: JsonFile = None,
     markdown: MarkdownFile = None,
 ) -> None:
-    """Objects and their relations through SQLAlchemy, on Oxlite and on the stock driver."""
+    """Objects and their relations through SQLAlchemy and Django, on SQLite and PostgreSQL."""
     parameters = {
         "level": level,
         "loops": loops,

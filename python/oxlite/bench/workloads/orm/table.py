@@ -9,44 +9,21 @@ Invariant: a ratio is of paired rounds, and stands with its interval.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from statistics import median
 
+from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Result, Row
-from oxlite.bench.harness.statistics import CONFIDENCE, Interval, median_interval
-from oxlite.bench.layout import ABSENT, DASH, Drawing, Line, number
+from oxlite.bench.harness.statistics import CONFIDENCE
+from oxlite.bench.layout import ABSENT, Drawing, Line, number
 from oxlite.bench.workloads.orm.figures import METRICS, SUM
+from oxlite.bench.workloads.orm.published import SumsTable
+from oxlite.bench.workloads.orm.ratio import ratio, said
 
 BAR = 0.95
 PEER = "stdlib"
+OURS = "oxlite"
 
 Settings = tuple[str | None, str | None, str | None]
 """The mapper, the journal and the pragmas of a scenario."""
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """How many times faster: the median over the paired rounds, and where the true one lies."""
-
-    median: float
-    interval: Interval
-
-    def __str__(self) -> str:
-        """``1.07 (0.99-1.12)``."""
-        low, high = number(self.interval.low), number(self.interval.high)
-        return f"{number(self.median)} ({low}{DASH}{high})"
-
-
-def ratio(result: Result, row: Row, metric: Metric, peer: Row) -> Ratio | None:
-    """How many times faster ``row`` is than ``peer``, if that can be said."""
-    ratios = result.ratios(row, metric, peer.label)
-    interval = median_interval(ratios)
-    return None if interval is None else Ratio(median(ratios), interval)
-
-
-def said(confidence: float) -> str:
-    """What an interval is, in a few words."""
-    return f"the interval of the true median ({confidence:.0%} sure, by order statistics)"
 
 
 class OperationTables:
@@ -68,7 +45,16 @@ class OperationTables:
                 served.add(mapper)
         for mapper in served:
             del groups[mapper, None, None]
-        return [_drawing(result, settings, rows) for settings, rows in groups.items()]
+        drawings = []
+        for settings, rows in groups.items():
+            usual = [row for row in rows if not _has_another_build(row)]
+            others = [row for row in rows if _has_another_build(row)]
+            ours = [row for row in usual if row.scenario.driver == OURS]
+            if any(row.scenario.driver != "postgresql" for row in usual) or not others:
+                drawings.append(_drawing(result, settings, usual))
+            if others:
+                drawings.append(_drawing(result, settings, [*ours, *others]))
+        return drawings
 
 
 def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing:
@@ -99,19 +85,26 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
             *(
                 _verdict(result, called[row.label], row, peer)
                 for row, peer in pairs
-                if row.scenario.driver == "oxlite" and peer.scenario.driver == PEER
+                if peer.scenario.driver == PEER
             ),
             *(remark for row in rows for remark in _degenerate(called[row.label], row)),
         ],
     )
 
 
+def _has_another_build(row: Row) -> bool:
+    """Whether it is of Oxlite with SQLite compiled in another way than usual."""
+    scenario = row.scenario
+    return scenario.build != DRIVERS.get(scenario.driver).default_build
+
+
 def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """What is compared: Oxlite's rows with those of every other driver."""
+    """What is compared: Oxlite's row with all others, of other drivers or of its other builds."""
     for row in rows:
-        for peer in rows:
-            if row.scenario.driver == "oxlite" != peer.scenario.driver:
-                yield row, peer
+        if row.scenario.driver == OURS and not _has_another_build(row):
+            for peer in rows:
+                if peer is not row:
+                    yield row, peer
 
 
 def _longest_first(rows: Sequence[Row]) -> list[Metric]:
@@ -163,4 +156,4 @@ def _degenerate(name: str, row: Row) -> Iterator[str]:
         yield f"{name}: {title}: {why}: no figure of a mapper"
 
 
-TABLES = (OperationTables(),)
+TABLES = (OperationTables(), SumsTable())

@@ -30,7 +30,7 @@ class OrmWorkload(Workload[OrmParameters]):
     name = "orm"
     title = "objects and their relations through SQLAlchemy and Django"
     parameters_type = OrmParameters
-    quick: ClassVar = {"level": 2, "at_least_seconds": 0.0}
+    quick: ClassVar = {"level": 1, "at_least_seconds": 0.0}
     axes: ClassVar = {
         "driver": (PEER, "oxlite"),
         "journal": ("wal",),
@@ -42,7 +42,10 @@ class OrmWorkload(Workload[OrmParameters]):
         {"driver": "oxlite", "pragmas": "tuned"},
         {"driver": "postgresql"},
     )
-    quick_selection: ClassVar[Sequence[Filter]] = selection
+    quick_selection: ClassVar[Sequence[Filter]] = (
+        {"driver": "oxlite", "pragmas": "tuned", "mapper": "sqlalchemy"},
+        {"driver": "postgresql", "mapper": "sqlalchemy"},
+    )
     plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=3600.0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = (SUM, *METRICS[:-1])
