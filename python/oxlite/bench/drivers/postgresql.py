@@ -20,6 +20,20 @@ OF_SQLITE = ("journal", "pragmas", "busy", "commit", "step")
 """The axes that PostgreSQL has no values on."""
 
 
+class NoRows:
+    """The result of a statement that has none, which psycopg refuses to fetch from."""
+
+    def fetchone(self) -> None:
+        """There is no row."""
+
+    def fetchall(self) -> list[Any]:
+        """All of no rows."""
+        return []
+
+
+NO_ROWS = NoRows()
+
+
 class PsycopgConnection:
     """A connection in autocommit mode whose statements have SQLite's placeholders."""
 
@@ -28,13 +42,18 @@ class PsycopgConnection:
 
     def execute(self, sql: str, parameters: Sequence[object] = (), /) -> Cursor:
         """See :class:`~oxlite.bench.drivers.base.Connection`."""
-        return self._connection.execute(_translated(sql), parameters)
+        cursor = self._connection.execute(_translated(sql), parameters)
+        return NO_ROWS if cursor.description is None else cursor
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[object]], /) -> object:
         """See :class:`~oxlite.bench.drivers.base.Connection`."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_translated(sql), parameters)
             return cursor.rowcount
+
+    def cursor(self) -> "psycopg.Cursor[Any]":
+        """A cursor of psycopg's own, for the environment report."""
+        return self._connection.cursor()
 
     def close(self) -> None:
         """See :class:`~oxlite.bench.drivers.base.Connection`."""
