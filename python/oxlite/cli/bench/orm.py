@@ -51,7 +51,7 @@ def orm(
     warm_up: WarmUp = None,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds after which no further round begins (default 3600, quick 60)."),
+        typer.Option(help="Seconds after which no further round begins (default 5400, quick 60)."),
     ] = None,
     directory: Directory = None,
     keep: Keep = False,

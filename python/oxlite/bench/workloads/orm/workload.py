@@ -46,7 +46,7 @@ class OrmWorkload(Workload[OrmParameters]):
         {"driver": "oxlite", "pragmas": "tuned", "mapper": "sqlalchemy"},
         {"driver": "postgresql", "mapper": "sqlalchemy"},
     )
-    plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=3600.0)
+    plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=5400.0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = (SUM, *METRICS[:-1])
     tables: ClassVar = TABLES
