@@ -54,7 +54,7 @@ class OperationTables:
                 drawings.append(_drawing(result, settings, usual))
             if others:
                 drawings.append(_drawing(result, settings, [*ours, *others]))
-        return drawings
+        return [drawing for drawing in drawings if drawing.lines]
 
 
 def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing:
