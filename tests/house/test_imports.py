@@ -2,7 +2,7 @@
 
 ::
 
-    cli → {bench, ops} → environment → {sqlalchemy, django, aio} → sqlite3 → _native
+    cli → {bench, ops} → django → environment → {sqlalchemy, aio} → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -37,7 +37,8 @@ BELOW: dict[str, set[str]] = {
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "opening", "opener", "lending", "outcomes", "upkeep", "waiting"},
     "sqlalchemy": DRIVER | {DOOR, "aio"},  # create_async_engine
-    "environment": {"sqlite3", DOOR} | FACES,
+    "django": DRIVER | {DOOR, "environment"},  # manage.py check
+    "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "ops": {"sqlite3", DOOR, "environment"} | FACES,
     "bench": {"sqlite3", DOOR, "environment"} | FACES,
     "cli": {"sqlite3", DOOR, "environment", "ops", "bench"} | FACES,

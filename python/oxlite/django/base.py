@@ -29,10 +29,11 @@ from oxlite.django.client import DatabaseClient
 from oxlite.django.creation import DatabaseCreation
 from oxlite.django.features import DatabaseFeatures
 from oxlite.django.introspection import DatabaseIntrospection
-from oxlite.django.operations import DatabaseOperations
+from oxlite.django.operations import CursorDebugWrapper, DatabaseOperations
 from oxlite.django.options import check_options
 from oxlite.django.reading import takes_read_only_turn
 from oxlite.django.schema import DatabaseSchemaEditor
+from oxlite.django.validation import DatabaseValidation
 
 __all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper"]
 
@@ -84,7 +85,6 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     connection: Any
     run_on_commit: list[Any]
-    display_name = "SQLite (Oxlite)"
     Database = Database
     SchemaEditorClass = DatabaseSchemaEditor
     client_class = DatabaseClient
@@ -92,6 +92,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     features_class = DatabaseFeatures
     introspection_class = DatabaseIntrospection
     ops_class = DatabaseOperations
+    validation_class = DatabaseValidation
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -128,6 +129,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             raise ImproperlyConfigured(f"settings.DATABASES[{self.alias!r}]: {error}") from error
         try:
             register_functions(connection)
+            # Django remakes a table with SELECTs that name columns which are not there (yet).
+            connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DML, True)
+            connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DDL, True)
             for command in self.init_commands:
                 if command := command.strip():
                     connection.execute(command)
@@ -142,6 +146,10 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         """A cursor that takes Django's placeholders."""
         cursor: SQLiteCursorWrapper = self.connection.cursor(SQLiteCursorWrapper)
         return cursor
+
+    def make_debug_cursor(self, cursor: Any) -> CursorDebugWrapper:
+        """A cursor that logs its statements."""
+        return CursorDebugWrapper(cursor, self)
 
     def ensure_connection(self) -> None:
         """Open a connection if there is none, or only one of the parent of this process.

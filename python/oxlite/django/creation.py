@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import django
 from django.db.backends.sqlite3.creation import DatabaseCreation as StockDatabaseCreation
 
 from oxlite import sqlite3
@@ -21,7 +22,8 @@ from oxlite import sqlite3
 __all__ = ["DatabaseCreation"]
 
 _BESIDE: Final = ("-wal", "-shm", "-journal", "-gate")
-_BY_FILE: Final = {"forkserver", "spawn"}
+# What the release's runner of tests can do.
+_BY_FILE: Final = {"forkserver", "spawn"} if django.VERSION >= (6, 0) else {"spawn"}
 
 
 class DatabaseCreation(StockDatabaseCreation):
@@ -102,8 +104,6 @@ class DatabaseCreation(StockDatabaseCreation):
 
     def _mark_again(self, method: str) -> None:
         """As Django does for its own suite, in releases whose runner does not."""
-        import django
-
         if (
             method in _BY_FILE
             and django.VERSION < (6, 0)

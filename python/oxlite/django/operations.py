@@ -1,15 +1,58 @@
-"""How SQL is written: Django's own way, for the SQLite inside Oxlite."""
+"""How SQL is written: Django's own way, for the SQLite inside Oxlite; and how it is logged."""
 
-from typing import Any
+import sys
+import time
+from typing import Any, Final
 
 from django.db.backends.sqlite3.operations import DatabaseOperations as StockDatabaseOperations
+from django.db.backends.utils import CursorDebugWrapper as StockCursorDebugWrapper
 
-__all__ = ["DatabaseOperations"]
+import oxlite
+
+__all__ = ["CursorDebugWrapper", "DatabaseOperations"]
+
+_WORTH_TELLING_SECONDS: Final = 0.001
+
+
+class CursorDebugWrapper(StockCursorDebugWrapper):
+    """A cursor whose statements are logged, and that remembers since when it has waited."""
+
+    def execute(self, sql: str, params: Any = None) -> Any:
+        """Run one statement and log it."""
+        self.db.ops.waiting_since = time.monotonic() if sql.startswith("BEGIN ") else None
+        return super().execute(sql, params)
 
 
 class DatabaseOperations(StockDatabaseOperations):
-    """Writes SQL."""
+    """Writes SQL.
+
+    Attributes:
+        waiting_since: When the statement was begun that waits for the write lock and does nothing
+            else; only where queries are logged.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection)
+        self.waiting_since: float | None = None
 
     def force_group_by(self) -> list[Any]:
         """Nothing: SQLite before 3.39 needed a GROUP BY where ours does not."""
         return []
+
+    def last_executed_query(self, cursor: Any, sql: str, params: Any) -> str:
+        """A statement as the query log shows it, with a comment on what it has waited for."""
+        query: str = super().last_executed_query(cursor, sql, params)
+        return query + self._on_the_lock()
+
+    def _on_the_lock(self) -> str:
+        since, self.waiting_since = self.waiting_since, None
+        error = sys.exc_info()[1]
+        locked = (
+            error if isinstance(error, oxlite.LockedError) else getattr(error, "__cause__", None)
+        )
+        if isinstance(locked, oxlite.LockedError):
+            return f" /* {str(locked).replace('*/', '* /')} */"
+        waited = 0.0 if since is None else time.monotonic() - since
+        if waited < _WORTH_TELLING_SECONDS:
+            return ""
+        return f" /* waited {waited:.3f} s for the write lock */"

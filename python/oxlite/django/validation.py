@@ -1,0 +1,148 @@
+"""``manage.py check --database default``: what is set and has no effect, and what will hurt later.
+
+Invariants: no file of a database is opened but by SQLite; nothing is written.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.db.backends.base.validation import BaseDatabaseValidation
+from django.db.utils import Error as DatabaseError
+
+import oxlite
+from oxlite.environment.filesystem import file_system
+
+__all__ = ["DatabaseValidation", "database_file"]
+
+_WITHOUT_INDEX: Final = """
+SELECT tables.name, keys."from"
+FROM sqlite_master AS tables, pragma_foreign_key_list(tables.name) AS keys
+WHERE tables.type = 'table' AND keys.seq = 0
+  AND NOT EXISTS (
+    SELECT 1
+    FROM pragma_index_list(tables.name) AS indexes, pragma_index_info(indexes.name) AS parts
+    WHERE NOT indexes.partial AND parts.seqno = 0 AND parts.name = keys."from"
+  )
+  AND NOT EXISTS (
+    SELECT 1 FROM pragma_table_info(tables.name) AS columns
+    WHERE columns.name = keys."from" AND columns.pk = 1 AND upper(columns.type) = 'INTEGER'
+  )
+ORDER BY 1, 2
+"""
+_STOCK_ENGINE: Final = "django.db.backends.sqlite3"
+
+
+class DatabaseValidation(BaseDatabaseValidation):
+    """What a database and its settings are checked for."""
+
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
+        """Look at the database; see ``docs/django.md`` for what each message means."""
+        connection = self.connection
+        try:
+            connection.ensure_connection()
+        except (ImproperlyConfigured, DatabaseError) as error:
+            return [Error(f"{connection.alias}: {error}", id="oxlite.E001")]
+        file = database_file(connection.settings_dict["NAME"])
+        messages = [*self._without_effect(in_file=file is not None), *self._without_index()]
+        if file is not None:
+            messages += [*self._far_away(file), *self._older_sqlites(file)]
+        return messages
+
+    def _without_effect(self, *, in_file: bool) -> Iterator[CheckMessage]:
+        connection = self.connection
+        driver: oxlite.Connection = connection.connection
+        asked = connection.settings_dict["OPTIONS"].get("pragmas") or {}
+        hint = "Take it out of OPTIONS, or mend the reason."
+        for name, requested, effective, reason in driver.settings:
+            if reason is not None and (in_file or name in asked):
+                yield self._warning(
+                    "W001", f"{name} = {requested} has no effect, it is {effective}: {reason}", hint
+                )
+        yield from self._undone()
+        queue, shared = driver.queue_statistics(), driver.shared_commit_statistics()
+        if in_file and queue is not None and queue["no_gate"]:
+            yield self._warning(
+                "W002",
+                f"writers of other processes are not stood in line with: {queue['no_gate']}",
+                "Let the application create files in the folder of the database.",
+            )
+        if shared is not None and shared["no_sharing"]:
+            yield self._warning(
+                "W001", f"durable_commit = 'shared' has no effect: {shared['no_sharing']}", hint
+            )
+
+    def _undone(self) -> Iterator[CheckMessage]:
+        """What ``init_command`` has set otherwise than the profile."""
+        if not any(command.strip() for command in self.connection.init_commands):
+            return
+        arguments = self.connection.get_connection_params()
+        with closing(oxlite.connect(**arguments)) as untouched:
+            for name, *_ in untouched.settings:
+                (wanted,) = untouched.execute(f"PRAGMA {name}").fetchone()
+                (found,) = self.connection.connection.execute(f"PRAGMA {name}").fetchone()
+                if wanted != found:
+                    yield self._warning(
+                        "W003",
+                        f"init_command sets {name} = {found}, over the profile's {wanted}",
+                        f"Write in OPTIONS {{'pragmas': {{{name!r}: …}}}}, and it is checked.",
+                    )
+
+    def _without_index(self) -> Iterator[CheckMessage]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(_WITHOUT_INDEX)
+            keys = cursor.fetchall()
+        for table, column in keys:
+            yield self._warning(
+                "W004",
+                f"the foreign key {table}.{column} has no index",
+                "Each DELETE of a row that it may refer to reads the whole table, with the write"
+                " lock held. Leave db_index of the field as it is, or add an index.",
+            )
+
+    def _far_away(self, file: Path) -> Iterator[CheckMessage]:
+        found = file_system(file.parent)
+        if found["network"]:
+            yield self._warning(
+                "W005",
+                f"{file.name} is on a network file system ({found['type']})",
+                "Its locks and its memory shared between processes cannot be relied on, and the"
+                " database may be corrupted. Put the file on a disk of this machine.",
+            )
+
+    def _older_sqlites(self, file: Path) -> Iterator[CheckMessage]:
+        """Other entries of DATABASES that open this file with another SQLite."""
+        import sqlite3
+
+        for alias, settings in connections.settings.items():
+            other = settings["ENGINE"] == _STOCK_ENGINE and database_file(settings["NAME"])
+            if other and other == file:
+                yield self._warning(
+                    "W006",
+                    f"the database {alias!r} opens {file.name} by another SQLite in this process,"
+                    f" {sqlite3.sqlite_version}",
+                    "Give it the ENGINE oxlite.django.",
+                )
+
+    def _warning(self, number: str, text: str, hint: str) -> CheckMessage:
+        return Warning(f"{self.connection.alias}: {text}.", hint=hint, id=f"oxlite.{number}")
+
+
+def database_file(name: object) -> Path | None:
+    """The file of a database by its NAME; None for one in memory or without a name."""
+    text = str(name or "")
+    if text in {"", ":memory:"}:
+        return None
+    if text.startswith("file:"):
+        parts = urlsplit(text)
+        if "mode=memory" in parts.query or "vfs=memdb" in parts.query:
+            return None
+        text = unquote(parts.path)
+        if text in {"", ":memory:"}:
+            return None
+    return Path(text).resolve()
