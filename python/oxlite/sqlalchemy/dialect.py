@@ -37,6 +37,7 @@ from oxlite.sqlalchemy.isolation import (
     Transactions,
     begins,
 )
+from oxlite.sqlalchemy.migrations import refuse_what_loses
 from oxlite.sqlalchemy.options import (
     check_arguments,
     level_name,
@@ -240,11 +241,13 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
 
         Raises:
             oxlite.sqlite3.Error: What SQLite said; of a write that is refused, also by which
-                setting.
+                setting. Or what a migration would lose: see ``refuse_what_loses``.
         """
         # Without calls where it can be: it is on the way of every statement.
-        if not statement.startswith(LEFT_TO_THE_DRIVER) and begins(statement):
-            self.transactions.begin_to_write(_connection_of(cursor))
+        if not statement.startswith(LEFT_TO_THE_DRIVER):
+            if begins(statement):
+                self.transactions.begin_to_write(_connection_of(cursor))
+            refuse_what_loses(_connection_of(cursor), statement)
         if context is not None and getattr(context.compiled, "locks_rows", False):
             self._lock(_connection_of(cursor))
         try:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 
 __all__ = [
+    "BLANK",
     "DEFAULT",
     "LEFT_TO_THE_DRIVER",
     "LEVELS",
@@ -62,7 +63,7 @@ class DriverConnection(Protocol):
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
 
-    def execute(self, sql: str, /) -> Any:
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """Run one statement."""
 
     def end_reads(self) -> bool:
@@ -219,8 +220,10 @@ def _driver(connection: DBAPIConnection) -> DriverConnection:
 LEFT_TO_THE_DRIVER: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
 """How statements begin that need nothing: the driver begins before the writes by itself."""
 
-_BLANK: Final = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*"
-_FIRST_WORD: Final = re.compile(rf"{_BLANK}([a-z]+)", re.IGNORECASE | re.DOTALL)
+BLANK: Final = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*"
+"""What may stand before a statement, as a part of a regular expression with ``DOTALL``."""
+
+_FIRST_WORD: Final = re.compile(rf"{BLANK}([a-z]+)", re.IGNORECASE | re.DOTALL)
 _WRITING: Final = {"INSERT", "UPDATE", "DELETE", "REPLACE"}
 _READING: Final = {"SELECT", "VALUES", "EXPLAIN"}
 _BEGINNING: Final = _WRITING | {"CREATE", "DROP", "ALTER", "REINDEX", "ANALYZE", "SAVEPOINT"}
