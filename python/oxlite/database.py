@@ -24,7 +24,13 @@ from weakref import WeakSet
 
 from oxlite import sqlite3
 from oxlite._native import LockedError, Pool, Writer, WriterInUse
-from oxlite.lending import Parameters, execute_alone, executemany_alone, make_idle
+from oxlite.lending import (
+    Parameters,
+    commit_begun,
+    execute_alone,
+    executemany_alone,
+    make_idle,
+)
 from oxlite.opener import Opener
 from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
 from oxlite.sqlite3 import Connection
@@ -334,12 +340,7 @@ class Database:
         with self._lent_writer() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
-            if not connection.in_transaction:
-                raise sqlite3.ProgrammingError(
-                    "The transaction was ended inside db.write(), by COMMIT, by ROLLBACK or by an"
-                    " error that rolls back; what came after it was committed by itself."
-                )
-            connection.commit()
+            commit_begun(connection)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> Result:
         """Run one statement on the writer, in a transaction of its own.

@@ -13,7 +13,7 @@ from oxlite._native import forget_rowid, latest_rowid
 from oxlite.outcomes import Result
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Parameters", "execute_alone", "executemany_alone", "make_idle"]
+__all__ = ["Parameters", "commit_begun", "execute_alone", "executemany_alone", "make_idle"]
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -40,6 +40,21 @@ def executemany_alone(connection: Connection, sql: str, parameters: Iterable[Par
     forget_rowid(connection)
     cursor = connection.executemany(sql, parameters)
     return Result(cursor.rowcount, latest_rowid(connection), [])
+
+
+def commit_begun(connection: Connection) -> None:
+    """Commit the transaction that a block was begun with.
+
+    Raises:
+        oxlite.sqlite3.ProgrammingError: It was ended inside the block.
+        oxlite.sqlite3.Error: What COMMIT raises.
+    """
+    if not connection.in_transaction:
+        raise sqlite3.ProgrammingError(
+            "The transaction was ended inside db.write(), by COMMIT, by ROLLBACK or by an"
+            " error that rolls back; what came after it was committed by itself."
+        )
+    connection.commit()
 
 
 def make_idle(connection: Connection) -> bool:

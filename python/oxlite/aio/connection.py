@@ -27,7 +27,7 @@ from collections.abc import (
 from itertools import islice
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast
 
 from oxlite import sqlite3
 from oxlite.aio.loops import Turns
@@ -135,8 +135,8 @@ class Cursor:
         return await self._call(self._cursor.fetchall)
 
     async def close(self) -> None:
-        """Let go of the statement."""
-        await self._call(self._cursor.close)
+        """Let go of the statement; that is done whoever waits for it."""
+        await self._connection._call_anyway(self._cursor.close)
 
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
         return await self._connection._call(function, *arguments)
@@ -223,6 +223,8 @@ class Connection(Awaitable["Connection"]):
         self._iter_chunk_size = iter_chunk_size
         self._refusal = _NOT_OPEN
         self._is_lent = False
+        # The isolation level that is to come: it has been set, and its turn has not come yet.
+        self._level: list[str | None] | None = None
 
     @classmethod
     def _lent(cls, connection: sqlite3.Connection) -> "Connection":
@@ -299,6 +301,12 @@ class Connection(Awaitable["Connection"]):
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
         return await self._turns.call(self._connection, function, *arguments)
 
+    async def _call_anyway(self, function: Callable[[], _T]) -> _T:
+        """Call a function in its turn; a task that is cancelled only waits no more."""
+        if self._driver is None:
+            raise ConnectionClosedError(self._refusal)
+        return await asyncio.shield(self._turns.call_anyway(function))
+
     async def run_sync(
         self,
         function: Callable[Concatenate[sqlite3.Connection, _P], _T],
@@ -359,16 +367,18 @@ class Connection(Awaitable["Connection"]):
         self, sql: str, parameters: _Parameters | None = None
     ) -> Opening[list[Any]]:
         """Execute a query; all its rows. The fastest way to read with a connection."""
-        given = () if parameters is None else parameters
-        return Opening(self._turns.fetch(self._connection, sql, given))
+        return Opening(self._fetched(sql, () if parameters is None else parameters))
+
+    async def _fetched(self, sql: str, parameters: _Parameters) -> list[Any]:
+        return await self._turns.fetch(self._connection, sql, parameters)
 
     async def commit(self) -> None:
         """Commit the open transaction, if there is one."""
         await self._call(self._connection.commit)
 
     async def rollback(self) -> None:
-        """Roll the open transaction back, if there is one."""
-        await self._call(self._connection.rollback)
+        """Roll the open transaction back, if there is one; that is done whoever waits for it."""
+        await self._call_anyway(self._connection.rollback)
 
     async def close(self) -> None:
         """Close the connection; an open transaction is rolled back. Closing twice is allowed.
@@ -456,7 +466,8 @@ class Connection(Awaitable["Connection"]):
         Args:
             filter: A pattern of LIKE for the names of tables.
         """
-        dump = self._connection.iterdump(filter=filter)
+        # The driver looks at the database when the dump is made, not only when it is read.
+        dump = await self.run_sync(lambda connection: connection.iterdump(filter=filter))
         while lines := await self._call(lambda: list(islice(dump, self._iter_chunk_size))):
             for line in lines:
                 yield line
@@ -497,12 +508,38 @@ class Connection(Awaitable["Connection"]):
 
     @property
     def isolation_level(self) -> str | None:
-        """How an implicit transaction begins; ``None`` for none."""
-        return self._connection.isolation_level
+        """How an implicit transaction begins; ``None`` for none.
+
+        Setting it to ``None`` commits the open transaction, when what was asked for before is done.
+        Where that fails the event loop is told, since nobody waits; ``await commit()`` before.
+        """
+        connection, coming = self._connection, self._level
+        return connection.isolation_level if coming is None else coming[0]
 
     @isolation_level.setter
     def isolation_level(self, value: Any) -> None:  # noqa: ANN401 - the driver checks it
-        self._connection.isolation_level = value
+        connection = self._connection
+        if value is not None:
+            connection.isolation_level = value
+            if self._level is not None:
+                self._level[0] = value
+            return
+        coming: list[str | None] = [None]
+
+        def begin_no_transactions() -> None:
+            try:
+                connection.isolation_level = None
+            finally:
+                if coming[0] is not None:
+                    connection.isolation_level = cast(Any, coming[0])
+                if self._level is coming:
+                    self._level = None
+
+        self._level = coming
+        try:
+            self._turns.call_anyway(begin_no_transactions)
+        except RuntimeError:
+            begin_no_transactions()  # no loop runs that would have to wait
 
     @property
     def row_factory(self) -> Any:  # noqa: ANN401 - whatever can be called
@@ -527,6 +564,7 @@ def connect(
     database: str | bytes | PathLike[str] | PathLike[bytes],
     *,
     iter_chunk_size: int = ITERATION_CHUNK_SIZE,
+    loop: asyncio.AbstractEventLoop | None = None,
     **options: Unpack[ConnectOptions],
 ) -> Connection:
     """Open a database for an event loop: ``await`` it, or enter it to have it closed.
@@ -539,6 +577,7 @@ def connect(
     Args:
         database: As for ``oxlite.connect``.
         iter_chunk_size: How many rows an iteration fetches at once.
+        loop: Of no effect; aiosqlite takes it still, with a ``DeprecationWarning``.
         options: The options of ``oxlite.connect``, but for ``check_same_thread``, which does not
             arise: each call has the connection to itself, in whatever thread.
 
@@ -551,6 +590,12 @@ def connect(
     """
     if iter_chunk_size < 1:
         raise ValueError(f"iter_chunk_size must be at least 1, not {iter_chunk_size}")
+    if loop is not None:
+        warnings.warn(
+            "connect(loop=…) has no effect: a connection works in whatever loop awaits it",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     options["check_same_thread"] = False
     return Connection(lambda: open_connection(database, **options), iter_chunk_size)
 

@@ -40,7 +40,13 @@ from oxlite._native import (
 )
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
 from oxlite.aio.loops import Turns, current, forget_closed, reply, silence
-from oxlite.lending import Parameters, execute_alone, executemany_alone, make_idle
+from oxlite.lending import (
+    Parameters,
+    commit_begun,
+    execute_alone,
+    executemany_alone,
+    make_idle,
+)
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
 from oxlite.upkeep import Upkeep
@@ -423,12 +429,7 @@ class Database:
         async with self._borrowed(self._writer) as connection:
             await connection.execute("BEGIN IMMEDIATE")
             yield connection
-            if not connection.in_transaction:
-                raise sqlite3.ProgrammingError(
-                    "The transaction was ended inside db.write(), by COMMIT, by ROLLBACK or by an"
-                    " error that rolls back; what came after it was committed by itself."
-                )
-            await connection.commit()
+            await connection.run_sync(commit_begun)
 
     @asynccontextmanager
     async def _borrowed(

@@ -5,11 +5,14 @@ that has come. Futures are created and resolved by the loop's own thread.
 
 Invariants:
 - A task that is cancelled goes on at once; what it waited for is given up as far as it can be.
+- A loop that was used before a fork is refused in the child: it shares what wakes it with the
+  parent's.
 - A loop that has been closed is told nothing, and kept alive no longer than until the next one is
   seen or somebody waits in vain.
 """
 
 import asyncio
+import os
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,6 +28,9 @@ _T = TypeVar("_T")
 
 _mailboxes: "WeakKeyDictionary[AbstractEventLoop, Mailbox]" = WeakKeyDictionary()
 
+# Of the parent's loops, in a forked child.
+_inherited: "WeakKeyDictionary[AbstractEventLoop, Mailbox]" = WeakKeyDictionary()
+
 # Of the loop that asked last; looking into the dictionary takes longer than all the rest.
 _latest: tuple[ReferenceType[AbstractEventLoop], Mailbox] | None = None
 
@@ -33,7 +39,7 @@ def current() -> tuple[AbstractEventLoop, Mailbox]:
     """The loop that runs, and its mailbox.
 
     Raises:
-        RuntimeError: No loop runs in this thread.
+        RuntimeError: No loop runs in this thread; or the one that does was used before a fork.
         OSError: The system has no file descriptor left.
     """
     global _latest
@@ -43,6 +49,12 @@ def current() -> tuple[AbstractEventLoop, Mailbox]:
         return loop, latest[1]
     mailbox = _mailboxes.get(loop)
     if mailbox is None:
+        if loop in _inherited:
+            raise RuntimeError(
+                "This event loop was used before the fork, and the parent process has it too: what"
+                " one of them waits for would come to the other. Use a loop of the child's own:"
+                " asyncio.run(), or asyncio.new_event_loop()."
+            )
         forget_closed()
         mailbox = Mailbox()
         loop.add_reader(mailbox.fileno(), mailbox.collect)
@@ -64,6 +76,16 @@ def forget_closed() -> None:
             mailbox.close()
             if _latest is not None and _latest[1] is mailbox:
                 _latest = None
+
+
+def _begin_anew() -> None:
+    global _mailboxes, _latest
+    _inherited.update(_mailboxes)
+    _mailboxes, _latest = WeakKeyDictionary(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def silence() -> None:
