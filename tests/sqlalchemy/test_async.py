@@ -312,3 +312,25 @@ def test_a_stream_left_early_keeps_no_snapshot(open_engine: Open, note: sa.Table
                 await connection.execute(note.insert().values(text="written"))
 
     asyncio.run(test())
+
+
+def test_a_connection_may_be_opened_by_the_application(file: Path) -> None:
+    async def main() -> None:
+        async def create() -> oxlite.aio.Connection:
+            return await oxlite.aio.connect(file, profile="durable")
+
+        engine = create_async_engine("sqlite+oxlite://", async_creator=create)
+        async with engine.connect() as connection:
+            assert await connection.scalar(sa.text("PRAGMA synchronous")) == 2
+            assert await connection.scalar(sa.text("SELECT count(*) FROM note")) == 2
+        await engine.dispose()
+
+        async def create_other() -> object:
+            return object()
+
+        engine = create_async_engine("sqlite+oxlite://", async_creator=create_other)
+        with pytest.raises(exc.ArgumentError, match=r"oxlite\.aio\.connect.*not builtins\.object"):
+            await engine.connect()
+        await engine.dispose()
+
+    asyncio.run(main())

@@ -198,6 +198,19 @@ def test_another_level_is_of_one_connection(file: Path, level: str, how: str) ->
     engines.dispose()
 
 
+def test_a_session_that_only_reads_has_one_snapshot(file: Path) -> None:
+    engines = create_engines(f"sqlite+oxlite:///{file}", writers=2)
+    reading = engines.writer.execution_options(sqlite_read_only=True)
+    with RoutingSession(reading) as session:
+        count = sa.select(sa.func.count()).select_from(Note)
+        assert session.scalar(count) == 2
+        add(engines, "third")
+        assert session.scalar(count) == 2, "the same snapshot"
+        with pytest.raises(exc.OperationalError, match="sqlite_read_only is True"):
+            session.execute(sa.insert(Note).values(text="fourth"))
+    engines.dispose()
+
+
 def test_a_level_for_one_transaction(make_session: sessionmaker[RoutingSession]) -> None:
     with make_session() as session:
         connection = session.connection(execution_options={"isolation_level": "SERIALIZABLE"})

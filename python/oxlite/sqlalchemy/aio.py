@@ -13,9 +13,9 @@ Invariants:
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from sqlalchemy import exc, pool
@@ -25,9 +25,12 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.util import await_only
 
 from oxlite import aio, sqlite3
+from oxlite.sqlalchemy import dbapi
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
-from oxlite.sqlalchemy.isolation import DriverConnection
 from oxlite.sqlalchemy.pools import AsyncQueuePool
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIModule  # not in the first releases of 2.0
 
 __all__ = ["AsyncConnection", "AsyncCursor", "AsyncStreamingCursor", "SQLiteDialect_oxlite_async"]
 
@@ -260,6 +263,51 @@ def _executemany(
     return connection.executemany(sql, parameters), []
 
 
+class _AsyncDriver:
+    """The driver's module, but for ``connect``, which waits for an event loop."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(dbapi, name)
+
+    def connect(
+        self,
+        *cargs: Any,
+        async_creator_fn: Callable[..., Awaitable[aio.Connection]] | None = None,
+        **cparams: Any,
+    ) -> AsyncConnection:
+        """Open a connection, with what ``create_async_engine(async_creator=…)`` says if it does.
+
+        Raises:
+            sqlalchemy.exc.ArgumentError: The function has opened something else.
+            sqlalchemy.exc.InvalidRequestError: No coroutine of SQLAlchemy's connects.
+            oxlite.sqlite3.Error: As ``oxlite.aio.connect``.
+        """
+        # Each call has the connection to itself, in whatever thread.
+        cparams.pop("check_same_thread", None)
+
+        async def opened() -> AsyncConnection:
+            if async_creator_fn is None:
+                return AsyncConnection(await aio.connect(*cargs, **cparams))
+            connection = await async_creator_fn(*cargs, **cparams)
+            if not isinstance(connection, aio.Connection):
+                raise exc.ArgumentError(
+                    "async_creator must open a connection with oxlite.aio.connect(), not"
+                    f" {type(connection).__module__}.{type(connection).__qualname__}"
+                )
+            return AsyncConnection(await connection)
+
+        opening = opened()
+        try:
+            connection: AsyncConnection = await_only(opening)
+        except exc.MissingGreenlet:
+            opening.close()
+            raise exc.InvalidRequestError(
+                "sqlite+oxlite_async is for create_async_engine(), and connects from a coroutine;"
+                " create_engine() wants sqlite+oxlite, which both of them take"
+            ) from None
+        return connection
+
+
 class _ExecutionContext(SQLiteExecutionContext):
     """One execution; ``stream()`` asks it for a cursor of the server's side."""
 
@@ -289,23 +337,10 @@ class SQLiteDialect_oxlite_async(SQLiteDialect_oxlite):
         """A queue for files; a database in memory is one connection."""
         return AsyncQueuePool if cls._is_url_file_db(url) else pool.StaticPool
 
-    def _open(self, *cargs: Any, **cparams: Any) -> DriverConnection:
-        # Each call has the connection to itself, in whatever thread.
-        cparams.pop("check_same_thread", None)
-
-        async def opened() -> AsyncConnection:
-            return AsyncConnection(await aio.connect(*cargs, **cparams))
-
-        opening = opened()
-        try:
-            connection: DriverConnection = await_only(opening)
-        except exc.MissingGreenlet:
-            opening.close()
-            raise exc.InvalidRequestError(
-                "sqlite+oxlite_async is for create_async_engine(), and connects from a coroutine;"
-                " create_engine() wants sqlite+oxlite, which both of them take"
-            ) from None
-        return connection
+    @classmethod
+    def import_dbapi(cls) -> "DBAPIModule":
+        """The driver, as PEP 249 has it, connecting from a coroutine."""
+        return cast("DBAPIModule", _AsyncDriver())
 
     def do_terminate(self, dbapi_connection: DBAPIConnection) -> None:
         """Close a connection that cannot be used any more."""

@@ -8,8 +8,8 @@ connections cannot write. ``RoutingSession`` sends each statement where it belon
   after it in that transaction, to the writer: the session sees what it has written.
 
 This is the isolation level READ COMMITTED with two connections in place of one. Where the writer is
-at another level everything is sent to it, since one snapshot, or one lock from the start, is of one
-connection.
+at another level, or ``sqlite_read_only``, everything is sent to it, since one snapshot, or one lock
+from the start, is of one connection.
 
 A writer knows its readers (``dialect.reader``), so a session has the usual ``bind`` or ``binds``
 with writers, and code that needs one connection for everything, as migrations do, uses the writer.
@@ -242,8 +242,10 @@ class RoutingSession(Session):
         if not isinstance(dialect, SQLiteDialect_oxlite) or dialect.reader is None:
             return found
         if dialect not in self._written:
-            level = found.get_execution_options().get("isolation_level", dialect.engine_level)
-            may_read = not self._flushing and not self.in_nested_transaction()
+            options = found.get_execution_options()
+            level = options.get("isolation_level", dialect.engine_level)
+            is_snapshot = options.get("sqlite_read_only", False)
+            may_read = not self._flushing and not self.in_nested_transaction() and not is_snapshot
             if may_read and level == DEFAULT and _only_reads(clause):
                 return dialect.reader
             self._written.add(dialect)
