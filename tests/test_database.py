@@ -498,3 +498,46 @@ def test_a_query_left_in_the_middle_keeps_no_snapshot(tmp_path: Path) -> None:
             returned = connection.execute("INSERT INTO t VALUES (2), (3) RETURNING x")
         assert db.execute("DELETE FROM t WHERE x = 1").rowcount == 1
         del reading, on_writer, returned
+
+
+def _change_all(connection: sqlite3.Connection) -> None:
+    connection.row_factory = sqlite3.Row
+    connection.text_factory = bytes
+    connection.isolation_level = "EXCLUSIVE"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_borrower_sets_ends_with_its_block(tmp_path: Path, fails: bool) -> None:
+    def set_up(connection: sqlite3.Connection) -> None:
+        connection.row_factory = lambda cursor, row: [*row]
+
+    with Database(tmp_path / "app.db", readers=1, setup=set_up) as db:
+        db.execute("CREATE TABLE t (x)")
+        for borrow in (db.read, db.write):
+            with contextlib.suppress(ZeroDivisionError), borrow() as connection:
+                _change_all(connection)
+                if borrow == db.read:
+                    connection.rollback()
+                    connection.execute("PRAGMA query_only = OFF")
+                if fails:
+                    raise ZeroDivisionError
+            with borrow() as again:
+                assert again is connection
+                assert again.isolation_level is None
+                assert again.execute("SELECT 'a'").fetchall() == [["a"]]
+        assert db.query("SELECT 'a'") == [["a"]]
+        assert db.execute("INSERT INTO t VALUES ('a') RETURNING x").rows == [["a"]]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            db.query("INSERT INTO t VALUES ('b')")
+
+
+@pytest.mark.parametrize("sql", ["BEGIN", "-- a\n/* b */ savepoint s", "COMMIT", "ROLLBACK"])
+def test_a_query_begins_and_ends_no_transaction(db: Database, sql: str) -> None:
+    for query in (db.query, db.query_one):
+        with pytest.raises(sqlite3.Error) as raised:
+            query(sql)
+        if sql not in {"COMMIT", "ROLLBACK"}:
+            assert isinstance(raised.value, sqlite3.ProgrammingError)
+            assert "db.read()" in str(raised.value)
+    assert db.query("SELECT x FROM t") == []
+    assert db.query_one("SELECT x FROM t") is None

@@ -30,6 +30,7 @@ from oxlite.lending import (
     execute_alone,
     executemany_alone,
     make_idle,
+    refuse_transaction,
 )
 from oxlite.opener import Opener
 from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
@@ -82,11 +83,13 @@ class _Readers:
             raise
         return True
 
-    def give(self, connection: Connection) -> None:
-        """Give it back, with its transaction rolled back if one is open."""
+    def give(
+        self, connection: Connection, restore: Callable[[Connection], object] | None = None
+    ) -> None:
+        """Give it back, with its transaction rolled back if one is open; see ``make_idle``."""
         if connection not in self._lent:
             return  # forked inside the block: it is the parent's
-        if make_idle(connection):
+        if make_idle(connection, restore):
             self._put_back(connection, connection)
             return
         with suppress(sqlite3.Error):
@@ -256,7 +259,7 @@ class Database:
     def _give_back(self, writer: Writer, connection: Connection) -> None:
         if writer is not self._writer:
             return  # forked inside the block: the writer is the parent's
-        if not make_idle(connection):
+        if not make_idle(connection, self._opener.restore):
             writer.discard()  # the next one is new
         writer.give()
 
@@ -277,17 +280,21 @@ class Database:
         Raises:
             oxlite.sqlite3.OperationalError: Among others ``SQLITE_READONLY``, for a statement that
                 writes.
+            oxlite.sqlite3.ProgrammingError: BEGIN and SAVEPOINT.
             oxlite.PoolTimeout: No reader came back in time.
         """
         lent: list[Connection] = []
         try:
             self._take_reader(lent)
-            return lent[0].execute(sql, parameters).fetchall()
+            rows = lent[0].execute(sql, parameters).fetchall()
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
         finally:
             self._give_reader(lent)
+        if not rows:
+            refuse_transaction(sql)
+        return rows
 
     def query_one(self, sql: str, parameters: Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
@@ -302,6 +309,8 @@ class Database:
             raise
         finally:
             self._give_reader(lent)
+        if row is None:
+            refuse_transaction(sql)
         return row
 
     @contextmanager
@@ -323,7 +332,8 @@ class Database:
             explain_refusal(error)
             raise
         finally:
-            self._give_reader(lent)
+            if lent:
+                self._readers.give(lent[0], self._opener.restore)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -2,10 +2,11 @@
 
 Its callers, blocking and asyncio's, see to it that the connection is theirs meanwhile.
 
-Invariant: a connection that may be lent again has no transaction and no snapshot.
+Invariant: a connection that may be lent again has no transaction and no snapshot, and is as its
+set-up has left it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oxlite import sqlite3
@@ -13,7 +14,14 @@ from oxlite._native import forget_rowid, latest_rowid
 from oxlite.outcomes import Result
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Parameters", "commit_begun", "execute_alone", "executemany_alone", "make_idle"]
+__all__ = [
+    "Parameters",
+    "commit_begun",
+    "execute_alone",
+    "executemany_alone",
+    "make_idle",
+    "refuse_transaction",
+]
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -57,16 +65,40 @@ def commit_begun(connection: Connection) -> None:
     connection.commit()
 
 
-def make_idle(connection: Connection) -> bool:
+def refuse_transaction(sql: str) -> None:
+    """Say that a query without rows has begun a transaction, if it has; it is ended by then.
+
+    Raises:
+        oxlite.sqlite3.ProgrammingError: It begins with BEGIN or SAVEPOINT.
+    """
+    import re  # hardly ever needed, and long to import
+
+    blank = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*"
+    if re.match(rf"{blank}(?:BEGIN|SAVEPOINT)\b", sql, re.IGNORECASE | re.DOTALL):
+        raise sqlite3.ProgrammingError(
+            "One snapshot for several queries needs db.read(), and a transaction that writes"
+            " db.write(); this one was rolled back."
+        )
+
+
+def make_idle(
+    connection: Connection, restore: Callable[[Connection], object] | None = None
+) -> bool:
     """End what is left of its use: whether it may be lent again.
 
     It may not when it is closed, beyond repair, or in the middle of its work.
+
+    Args:
+        connection: What comes back.
+        restore: Called when it has no transaction any more, if somebody had the connection itself.
     """
     try:
         # A query that was left in the middle would keep its snapshot, for whoever comes next.
         is_idle = connection.end_reads()
         if connection.in_transaction:
             connection.rollback()
+        if is_idle and restore is not None:
+            restore(connection)
     except sqlite3.Error:
         return False
     return is_idle

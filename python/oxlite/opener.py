@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from oxlite.opening import connect
 from oxlite.sqlite3 import Connection
@@ -11,6 +12,17 @@ from oxlite.sqlite3 import Connection
 __all__ = ["Opener"]
 
 _BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
+
+_READ_ONLY = "PRAGMA query_only = ON"
+
+
+class _Made(NamedTuple):
+    """What a connection was after its set-up."""
+
+    row_factory: Any
+    text_factory: Any
+    isolation_level: Any
+    reads_only: bool
 
 
 class Opener:
@@ -70,18 +82,44 @@ class Opener:
             "isolation_level": None,
             "check_same_thread": False,
         }
+        self._made: WeakKeyDictionary[Connection, _Made] = WeakKeyDictionary()
         self.batch_limit = _BATCH_LIMITS[durable_commit]
 
     def writer(self) -> Connection:
         """Open a connection that writes. Raises as ``oxlite.connect`` and the set-up do."""
-        connection = connect(self._path, **self._options)
-        self._set_up(connection)
-        return connection
+        return self._open(reads_only=False)
 
     def reader(self) -> Connection:
         """Open a connection that refuses to write. Raises likewise."""
-        connection = self.writer()
-        connection.execute("PRAGMA query_only = ON")
+        return self._open(reads_only=True)
+
+    def restore(self, connection: Connection) -> None:
+        """Make a connection again what it was after its set-up; it has no transaction.
+
+        A borrower may have changed how rows and texts are made, how transactions begin, and on a
+        reader ``query_only``. What else is changed by SQL stays.
+        """
+        made = self._made[connection]
+        if connection.row_factory is not made.row_factory:
+            connection.row_factory = made.row_factory
+        if connection.text_factory is not made.text_factory:
+            connection.text_factory = made.text_factory
+        if connection.isolation_level != made.isolation_level:
+            connection.isolation_level = made.isolation_level
+        if made.reads_only:
+            connection.execute(_READ_ONLY)
+
+    def _open(self, reads_only: bool) -> Connection:
+        connection = connect(self._path, **self._options)
+        self._set_up(connection)
+        if reads_only:
+            connection.execute(_READ_ONLY)
+        self._made[connection] = _Made(
+            connection.row_factory,
+            connection.text_factory,
+            connection.isolation_level,
+            reads_only,
+        )
         return connection
 
     def _set_up(self, connection: Connection) -> None:

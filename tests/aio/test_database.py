@@ -869,3 +869,52 @@ def test_it_stays_where_it_was_made(
 
     run(main)
     assert (tmp_path / "app.db").exists()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_borrower_sets_ends_with_its_block(run: Run[None], path: Path, fails: bool) -> None:
+    def set_up(connection: sqlite3.Connection) -> None:
+        connection.row_factory = lambda cursor, row: [*row]
+
+    async def main() -> None:
+        async with Database(path, readers=1, setup=set_up) as db:
+            await db.execute("CREATE TABLE t (x)")
+            for borrow in (db.read, db.write):
+                try:
+                    async with borrow() as connection:
+                        connection.row_factory = sqlite3.Row
+                        connection.text_factory = bytes
+                        connection.isolation_level = "EXCLUSIVE"
+                        if borrow == db.read:
+                            await connection.rollback()
+                            await connection.execute("PRAGMA query_only = OFF")
+                        if fails:
+                            raise ZeroDivisionError
+                except ZeroDivisionError:
+                    pass
+                async with borrow() as again:
+                    assert again.isolation_level is None
+                    assert await again.execute_fetchall("SELECT 'a'") == [["a"]]
+            assert await db.query("SELECT 'a'") == [["a"]]
+            inserted = await db.execute("INSERT INTO t VALUES ('a') RETURNING x")
+            assert inserted.rows == [["a"]]
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                await db.query("INSERT INTO t VALUES ('b')")
+
+    run(main)
+
+
+def test_a_query_begins_and_ends_no_transaction(run: Run[None], path: Path) -> None:
+    async def main() -> None:
+        async with Database(path, readers=1) as db:
+            for query in (db.query, db.query_one):
+                for sql in ("BEGIN", "-- a\n/* b */ savepoint s"):
+                    with pytest.raises(sqlite3.ProgrammingError, match=r"needs db\.read\(\)"):
+                        await query(sql)
+                for sql in ("COMMIT", "ROLLBACK"):
+                    with pytest.raises(sqlite3.OperationalError):
+                        await query(sql)
+            assert await db.query("SELECT 1 WHERE 0") == []
+            assert await db.query_one("SELECT 1 WHERE 0") is None
+
+    run(main)

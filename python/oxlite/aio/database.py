@@ -46,6 +46,7 @@ from oxlite.lending import (
     execute_alone,
     executemany_alone,
     make_idle,
+    refuse_transaction,
 )
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
@@ -264,13 +265,20 @@ class Database:
         Raises:
             oxlite.sqlite3.OperationalError: Among others ``SQLITE_READONLY``, for a statement that
                 writes.
+            oxlite.sqlite3.ProgrammingError: BEGIN and SAVEPOINT.
             oxlite.PoolTimeout: No reader came back in time.
         """
-        return await self._read(sql, parameters, False)  # type: ignore[no-any-return]
+        rows: list[Any] = await self._read(sql, parameters, False)
+        if not rows:
+            refuse_transaction(sql)
+        return rows
 
     async def query_one(self, sql: str, parameters: Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
-        return await self._read(sql, parameters, True)
+        row = await self._read(sql, parameters, True)
+        if row is None:
+            refuse_transaction(sql)
+        return row
 
     async def _read(self, sql: str, parameters: Parameters, is_one: bool) -> Any:  # noqa: ANN401
         loop, mailbox = current()
@@ -476,7 +484,7 @@ class Database:
     def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
-        is_usable = make_idle(connection)
+        is_usable = make_idle(connection, self._opener.restore)
         if not is_usable:
             with suppress(sqlite3.Error):
                 connection.close()
