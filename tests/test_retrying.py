@@ -146,3 +146,48 @@ def test_two_transactions_that_read_and_then_write(tmp_path: Path) -> None:
 
     withdraw()
     assert two.execute("SELECT balance FROM account").fetchone() == (40,)
+
+
+def test_a_group_of_stale_snapshots_is_a_reason_and_a_mixed_one_is_not() -> None:
+    stale = oxlite.StaleSnapshotError("stale")
+    group = ExceptionGroup("tasks", [stale, ExceptionGroup("inner", [_WrappedError(stale)])])
+    assert oxlite.retry(_Unsteady(2, group), first_delay=0)(1) == 1
+    mixed = _Unsteady(1, ExceptionGroup("tasks", [stale, ValueError()]))
+    with pytest.raises(ExceptionGroup, match="tasks"):
+        oxlite.retry(mixed, first_delay=0)(1)
+    assert mixed.calls == 1
+
+
+def test_a_task_group() -> None:
+    work = _Unsteady(2)
+
+    async def together() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work.soon(1))
+
+    asyncio.run(oxlite.retry(first_delay=0)(together)())
+    assert work.calls == 3
+
+
+def test_an_object_that_is_called_as_a_coroutine_function() -> None:
+    class Work:
+        calls = 0
+
+        async def __call__(self) -> int:
+            self.calls += 1
+            if self.calls < 3:
+                raise oxlite.StaleSnapshotError("stale")
+            return self.calls
+
+    assert asyncio.run(oxlite.retry(Work(), first_delay=0)()) == 3
+
+
+def test_what_answers_something_to_be_awaited_is_refused() -> None:
+    work = _Unsteady(0)
+
+    def begin() -> object:
+        return work.soon(1)
+
+    with pytest.raises(TypeError, match=r"begin again: it has answered a coroutine.*async def"):
+        oxlite.retry(begin)()
+    assert work.calls == 0

@@ -4,8 +4,9 @@ A transaction that reads first and writes later (isolation level SNAPSHOT, ``BEG
 find that somebody else has committed in between. SQLite then refuses the write, because it would
 rest on data that is not there any more; the remedy is to begin the whole transaction again.
 
-Invariant: only ``StaleSnapshotError`` is a reason to run a function again, by itself or where
-another error (SQLAlchemy's) was raised because of it. Of such a transaction nothing was committed.
+Invariant: only ``StaleSnapshotError`` is a reason to run a function again, by itself, where another
+error (SQLAlchemy's) was raised because of it, or where all members of an ``ExceptionGroup`` are
+such. Of such a transaction nothing was committed.
 """
 
 import functools
@@ -45,8 +46,8 @@ def retry(
     """Have a function run again when its snapshot was stale: ``@oxlite.retry``.
 
     The function must contain the whole transaction, from its beginning to COMMIT, and take back
-    what else it has done when it fails. Functions and coroutine functions alike; also as
-    ``oxlite.retry(transfer)(source, target)``.
+    what else it has done when it fails. Functions and coroutine functions alike, also objects whose
+    ``__call__`` is one; also as ``oxlite.retry(transfer)(source, target)``.
 
     Args:
         function: What to run; left out where arguments are given: ``@oxlite.retry(attempts=3)``.
@@ -62,6 +63,8 @@ def retry(
     Raises:
         TypeError: It is no function, or a generator, which cannot be run again.
         ValueError: ``attempts`` is less than one, or a delay is negative.
+        TypeError: By the function returned, when one that is no coroutine function answers
+            something to be awaited: it would fail where nobody runs it again.
         oxlite.StaleSnapshotError: By the function returned, when the last attempt has failed so too
             (or what it has caused, such as SQLAlchemy's ``OperationalError``).
 
@@ -110,7 +113,8 @@ def _repeating(function: Callable[..., Any], delays: _Delays) -> Callable[..., A
             f"retry cannot run {function.__qualname__} again: it is a generator, whose rows have"
             " already been used; return a list"
         )
-    if inspect.iscoroutinefunction(function):
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object's own, which may be async
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
         coroutine_function = cast(Callable[..., Coroutine[Any, Any, Any]], function)
 
         @functools.wraps(function)
@@ -133,7 +137,10 @@ def _repeating(function: Callable[..., Any], delays: _Delays) -> Callable[..., A
 
         for attempt in range(1, delays.attempts + 1):
             try:
-                return function(*args, **kwargs)
+                answer = function(*args, **kwargs)
+                if inspect.isawaitable(answer):
+                    raise _refusal(function, answer)
+                return answer
             except Exception as error:
                 delay = delays.after(attempt, error)
             time.sleep(delay)
@@ -142,13 +149,27 @@ def _repeating(function: Callable[..., Any], delays: _Delays) -> Callable[..., A
     return repeating
 
 
-def _is_stale(error: BaseException | None) -> bool:
-    """Whether an error is a stale snapshot, or was raised because of one."""
-    seen: set[int] = set()
+def _refusal(function: Callable[..., Any], answer: object) -> TypeError:
+    """The error for an answer that is to be awaited, which is closed if it is a coroutine."""
+    import inspect
+
+    if inspect.iscoroutine(answer):
+        answer.close()
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return TypeError(
+        f"retry cannot run {name} again: it has answered a {type(answer).__name__}, which is"
+        " awaited outside of it; make it a coroutine function (async def)"
+    )
+
+
+def _is_stale(error: BaseException | None, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether an error is a stale snapshot, was raised because of one, or a group of such."""
     while error is not None and id(error) not in seen:
         if isinstance(error, StaleSnapshotError):
             return True
-        seen.add(id(error))
+        seen |= {id(error)}
+        if isinstance(error, BaseExceptionGroup):
+            return all(_is_stale(member, seen) for member in error.exceptions)
         original = getattr(error, "orig", None)
         error = original if isinstance(original, BaseException) else error.__cause__
     return False
