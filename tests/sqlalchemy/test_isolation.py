@@ -422,3 +422,13 @@ def test_an_unknown_level_is_refused(make_engine: MakeEngine) -> None:
 )
 def test_which_statements_begin(statement: str, answer: bool) -> None:
     assert begins(statement) is answer
+
+
+@pytest.mark.parametrize("what", ["nowait", "skip_locked"])
+def test_for_update_of_rows_that_others_have_is_refused(
+    engine: sa.Engine, note: sa.Table, what: str
+) -> None:
+    with engine.connect() as connection:
+        with pytest.raises(sa.exc.CompileError, match=rf"{what}=True.*one lock for the whole file"):
+            connection.execute(sa.select(note).with_for_update(**{what: True}))  # type: ignore[arg-type]
+        assert connection.execute(sa.select(note).with_for_update()).all()

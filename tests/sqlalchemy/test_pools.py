@@ -215,3 +215,18 @@ def test_rolling_back_ends_a_result(make_engine: MakeEngine, note: sa.Table) -> 
         connection.rollback()
         with pytest.raises(sa.exc.OperationalError, match="ended before all of its rows"):
             result.fetchall()
+
+
+@pytest.mark.parametrize("database", ["file::memory:?", "file:shared?mode=memory&"])
+def test_a_shared_cache_in_memory_belongs_to_one_thread_too(threads: Any, database: str) -> None:
+    engine = sa.create_engine(f"sqlite+oxlite:///{database}cache=shared&uri=true")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (x)")
+
+    def connect() -> None:
+        with pytest.raises(exc.InvalidRequestError, match="belongs to thread 'MainThread'"):
+            engine.connect()
+
+    threads.start(connect)
+    threads.finish()
+    engine.dispose()

@@ -307,6 +307,16 @@ def test_the_writer_in_use_is_named(file: Path) -> None:
     ("url", "options", "message"),
     [
         ("sqlite+oxlite://", {}, "a database in memory has one connection"),
+        (
+            "sqlite+oxlite:///file::memory:?cache=shared&uri=true",
+            {},
+            "a database in memory has one connection.*Use a file",
+        ),
+        (
+            "sqlite+oxlite:///file:x?mode=memory&cache=shared&uri=true",
+            {},
+            "a database in memory has one connection.*Use a file",
+        ),
         ("sqlite:///x.db", {}, "not sqlite"),
         ("sqlite+oxlite:///x.db?readers=many", {}, "readers=many in the URL: a number"),
         ("sqlite+oxlite:///x.db", {"readers": 0}, "readers must be at least 1, not 0"),

@@ -61,7 +61,19 @@ class SQLiteCompiler_oxlite(SQLiteCompiler):
     """Whether the statement has a FOR UPDATE. SQLite has no such clause: it begins to write."""
 
     def for_update_clause(self, select: GenerativeSelect, **kw: Any) -> str:
-        """Write nothing, and remember that it was asked for."""
+        """Write nothing, and remember that it was asked for.
+
+        Raises:
+            sqlalchemy.exc.CompileError: It says NOWAIT or SKIP LOCKED.
+        """
+        asked = select._for_update_arg
+        if asked is not None and (asked.nowait or asked.skip_locked):
+            what = "nowait" if asked.nowait else "skip_locked"
+            raise exc.CompileError(
+                f"with_for_update({what}=True): SQLite has one lock for the whole file, and no rows"
+                " that are locked by themselves. Leave it out, and say how long to wait with"
+                " ?timeout=… in the URL; oxlite.LockedError tells that it was in vain."
+            )
         self.locks_rows = True
         return ""
 
@@ -107,6 +119,12 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         from oxlite.sqlalchemy.aio import SQLiteDialect_oxlite_async
 
         return SQLiteDialect_oxlite_async
+
+    @classmethod
+    def _is_url_file_db(cls, url: URL) -> bool:
+        # SQLAlchemy knows mode=memory, and not that other way to write it.
+        in_memory = (url.database or "").startswith("file::memory:") and "uri" in url.query
+        return not in_memory and bool(super()._is_url_file_db(url))
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:

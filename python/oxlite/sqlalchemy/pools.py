@@ -160,8 +160,9 @@ class OneThreadPool(stock.SingletonThreadPool):
         elif self._owner is not current:
             raise exc.InvalidRequestError(
                 f"This database in memory belongs to thread {self._owner.name!r}, which was first"
-                f" to connect; thread {current.name!r} would get an empty one of its own. Use a"
-                " file, or one connection for all threads: create_engine(…, poolclass=StaticPool,"
+                f" to connect; thread {current.name!r} would get an empty one of its own,"
+                " or with cache=shared be refused while the other writes. Use a file, or one"
+                " connection for all threads: create_engine(…, poolclass=StaticPool,"
                 ' connect_args={"check_same_thread": False}).'
             )
         return super()._do_get()

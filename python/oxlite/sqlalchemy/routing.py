@@ -173,7 +173,10 @@ def _counted(
 def _check(url: URL, options: dict[str, Any]) -> None:
     """Refuse what cannot be had with readers."""
     if not SQLiteDialect_oxlite._is_url_file_db(url):
-        raise exc.ArgumentError("a database in memory has one connection, so it has no readers")
+        raise exc.ArgumentError(
+            "a database in memory has one connection, so it has no readers; with cache=shared those"
+            " would be refused while somebody writes. Use a file."
+        )
     for name in ("pool_size", "max_overflow", "poolclass"):
         if name in options:
             raise exc.ArgumentError(f"{name} is not taken here: say readers=… and writers=…")
