@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream bench oha fuzz faults crash loom asan lint fmt clean soak
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream test-django bench oha fuzz faults crash loom asan lint fmt clean soak
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -47,7 +47,7 @@ test: test-rust test-python test-interpreters ## Set up, build, and run every te
 test-rust: prerequisites
 	cargo test --quiet
 
-test-python: build
+test-python: build oha
 	$(BIN)/python -m pytest
 
 test-interpreters: build
@@ -58,6 +58,9 @@ test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Py
 
 test-upstream: build ## Run SQLAlchemy's whole tree of tests on both drivers and compare: WORKERS=2 TESTS= EVIDENCE=
 	@$(BIN)/python tests/upstream/sqlalchemy/tree.py $(if $(WORKERS),--workers $(WORKERS)) $(if $(EVIDENCE),--evidence $(EVIDENCE)) $(TESTS)
+
+test-django: build ## Run Django's whole tree of tests on both backends and compare: WORKERS=2 LABELS= EVIDENCE=
+	@$(BIN)/python tests/upstream/django/tree.py $(if $(WORKERS),--workers $(WORKERS)) $(if $(EVIDENCE),--evidence $(EVIDENCE)) $(LABELS)
 
 fuzz: build ## Compare the driver with the standard library's on random scripts: MINUTES=1 SEED= WORKERS=1
 	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),1) --workers $(or $(WORKERS),1) $(if $(SEED),--seed $(SEED))

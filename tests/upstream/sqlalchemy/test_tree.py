@@ -1,4 +1,4 @@
-"""The comparison of two runs of SQLAlchemy's tree."""
+"""How what became of SQLAlchemy's tests is read."""
 
 import importlib.util
 import sys
@@ -44,33 +44,3 @@ def test_names_are_those_of_any_driver(tree: ModuleType, tmp_path: Path, driver:
         "test.a.ThingTest::test_is_expected_to_fail": "passed",
         "test.a.ThingTest::test_teardown": "failed",
     }
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours", "differs"),
-    [
-        ("passed", "passed", False),
-        ("failed", "failed", False),
-        ("failed", "passed", False),
-        ("skipped", "passed", False),
-        ("failed", "skipped", False),
-        ("skipped", None, False),
-        (None, "passed", False),
-        ("passed", "failed", True),
-        ("passed", "skipped", True),
-        ("passed", None, True),
-        ("failed", None, True),
-        ("skipped", "failed", True),
-        (None, "failed", True),
-    ],
-)
-def test_what_is_beyond_the_other_driver(
-    tree: ModuleType, theirs: str | None, ours: str | None, differs: bool
-) -> None:
-    stock = {"test": theirs} if theirs else {}
-    oxlite = {"test": ours} if ours else {}
-    assert bool(tree.beyond(stock, oxlite)) is differs
-
-
-def test_every_declaration_has_a_reason(tree: ModuleType) -> None:
-    assert all(len(reason) > 20 for reason in tree.declarations().values())

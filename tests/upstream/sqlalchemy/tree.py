@@ -21,10 +21,7 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
-import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +29,10 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.upstream.trees import Comparison, declarations, source  # noqa: E402
+
 CACHE = ROOT / "target" / "sqlalchemy"
 DECLARED = HERE / "tree_declared.toml"
 
@@ -65,23 +66,6 @@ OXLITE = Driver(
     "sqlite+oxlite:///tree.db?profile=stock",
     ("-p", "tree_plugin"),
 )
-
-
-def tree(release: str) -> Path:
-    """The folder with the source distribution of that release; fetched if it is not there."""
-    folder = CACHE / f"sqlalchemy-{release}"
-    if not folder.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
-                *("--no-binary", "sqlalchemy", "--dest", str(CACHE), f"sqlalchemy=={release}"),
-            ],
-            check=True,
-        )
-        with tarfile.open(CACHE / f"sqlalchemy-{release}.tar.gz") as archive:
-            archive.extractall(CACHE, filter="data")
-    return folder
 
 
 def run(driver: Driver, folder: Path, workers: int, tests: Iterable[str]) -> None:
@@ -127,67 +111,6 @@ def outcomes(report: Path) -> dict[str, str]:
     return found
 
 
-def beyond(stock: Mapping[str, str], oxlite: Mapping[str, str]) -> dict[str, str]:
-    """What fails, is skipped or is missing on Oxlite alone."""
-    problems = {}
-    for test in sorted(stock.keys() | oxlite.keys()):
-        ours, theirs = oxlite.get(test, "missing"), stock.get(test, "missing")
-        if ours in {"passed", theirs} or (ours == "skipped" and theirs == "failed"):
-            continue
-        if ours == "missing" and theirs == "skipped":
-            continue
-        problems[test] = f"{ours}, {theirs} on the standard library's driver"
-    return problems
-
-
-def declarations() -> dict[str, str]:
-    """The tests that may differ, with the reason."""
-    entries = tomllib.loads(DECLARED.read_text()).get("declared", [])
-    return {entry["test"]: " ".join(entry["reason"].split()) for entry in entries}
-
-
-def report(
-    release: str,
-    stock: Mapping[str, str],
-    oxlite: Mapping[str, str],
-    problems: Mapping[str, str],
-    declared: Mapping[str, str],
-) -> str:
-    """The comparison in Markdown."""
-    import sqlite3
-
-    import oxlite as package
-
-    lines = [
-        f"# SQLAlchemy {release}: its whole tree of tests",
-        "",
-        f"CPython {sys.version.split()[0]}. The standard library's driver on SQLite"
-        f" {sqlite3.sqlite_version}, Oxlite on {package.sqlite_version}; a database file each."
-        " In these tests Oxlite's dialect has the other driver's name, so those for that one alone"
-        " run as well. To repeat it:"
-        " `make test-upstream EVIDENCE=docs/evidence/sqlalchemy-upstream.md`.",
-        "",
-        "| driver | URL | passed | skipped | failed |",
-        "|---|---|---:|---:|---:|",
-    ]
-    for driver, found in ((STOCK, stock), (OXLITE, oxlite)):
-        count = Counter(found.values())
-        numbers = " | ".join(f"{count[kind]:,}" for kind in ("passed", "skipped", "failed"))
-        lines.append(f"| {driver.name} | `{driver.url}` | {numbers} |")
-    better = sorted(
-        test for test, outcome in oxlite.items()
-        if outcome == "passed" and stock.get(test, "missing") != "passed"
-    )  # fmt: skip
-    lines += ["", f"## Fails or is skipped on Oxlite alone: {len(problems)}", ""]
-    for test, what in problems.items():
-        lines.append(f"- `{test}`: {what}. {declared.get(test, '**Not declared.**')}")
-    both = sorted(t for t, outcome in oxlite.items() if outcome == stock.get(t) == "failed")
-    lines += ["", f"## Fails on both: {len(both)}", "", *(f"- `{test}`" for test in both)]
-    lines += ["", f"## Passes on Oxlite alone: {len(better)}", ""]
-    lines += [f"- `{test}` ({stock.get(test, 'missing')})" for test in better]
-    return "\n".join(lines).rstrip() + "\n"
-
-
 def main() -> int:
     """Run both, compare, and say what differs."""
     parser = argparse.ArgumentParser(description="SQLAlchemy's tests, on both drivers")
@@ -198,7 +121,7 @@ def main() -> int:
     options = parser.parse_args()
     release = version("sqlalchemy")
     if not options.reuse:
-        folder = tree(release)
+        folder = source("sqlalchemy", release)
         for driver in (STOCK, OXLITE):
             driver.report.unlink(missing_ok=True)
             run(driver, folder, options.workers, options.tests)
@@ -207,19 +130,29 @@ def main() -> int:
             log = CACHE / f"{driver.name}.log"
             print(f"{driver.name} has ended without a report:\n{log.read_text()[-5000:]}")
             return 1
-    stock, oxlite = outcomes(STOCK.report), outcomes(OXLITE.report)
-    problems, declared = beyond(stock, oxlite), declarations()
-    text = report(release, stock, oxlite, problems, declared)
-    print(text)
+    import sqlite3
+
+    import oxlite
+
+    comparison = Comparison(
+        title=f"SQLAlchemy {release}: its whole tree of tests",
+        said=f"CPython {sys.version.split()[0]}. The standard library's driver on SQLite"
+        f" {sqlite3.sqlite_version}, Oxlite on {oxlite.sqlite_version}; a database file each."
+        " In these tests Oxlite's dialect has the other driver's name, so those for that one alone"
+        " run as well. To repeat it:"
+        " `make test-upstream EVIDENCE=docs/evidence/sqlalchemy-upstream.md`.",
+        settings={driver.name: driver.url for driver in (STOCK, OXLITE)},
+        stock=outcomes(STOCK.report),
+        oxlite=outcomes(OXLITE.report),
+        declared=declarations(DECLARED),
+    )
+    print(comparison.report())
     if options.evidence:
-        options.evidence.write_text(text)
-    undeclared = problems.keys() - declared.keys()
-    needless = set() if options.tests else declared.keys() - problems.keys()
-    for test in sorted(undeclared):
-        print(f"FAILED: {test}: {problems[test]}")
-    for test in sorted(needless):
-        print(f"FAILED: declared, but does not differ: {test}")
-    return 1 if undeclared or needless else 0
+        options.evidence.write_text(comparison.report())
+    complaints = comparison.complaints(is_whole=not options.tests)
+    for complaint in complaints:
+        print(f"FAILED: {complaint}")
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+"""Django's own tests of backends, on ``oxlite.django``. All of them: ``make test-django``."""
+
+import importlib.util
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("django", reason="the extra oxlite[django] is not installed")
+
+HERE = Path(__file__).resolve().parent
+LABELS = ["backends", "transactions", "basic", "cache"]
+
+
+def load(name: str) -> ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"_django_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.timeout(900)
+def test_djangos_tests_of_backends_pass() -> None:
+    tree = load("tree")
+    found = tree.run("oxlite", version("django"), 1, LABELS)
+    declared = tree.declarations(tree.DECLARED)
+    failed = {test for test, outcome in found.items() if outcome == "failed"}
+    assert failed == set(declared), (tree.CACHE / "oxlite.log").read_text()[-5000:]
+    assert sum(outcome == "passed" for outcome in found.values()) > 750
