@@ -54,8 +54,8 @@ mod wal;
 mod workers;
 
 pub use oxlite_sqlite::{
-    Checkpoint, CheckpointMode, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step, Value,
-    ValueRef, fork_generation,
+    Checkpoint, CheckpointMode, Condvar, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step,
+    Value, ValueRef, fork_generation,
 };
 
 pub use bell::Bell;

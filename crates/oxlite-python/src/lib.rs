@@ -6,6 +6,7 @@
 
 mod adaptation;
 mod aio;
+mod attaching;
 mod backup;
 mod baton;
 mod blob;
@@ -58,6 +59,8 @@ mod native {
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]
     use crate::aio::{Connections, Job, Mailbox, Turns};
+    #[pymodule_export]
+    use crate::attaching::{close_to_threads, open_to_threads};
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]

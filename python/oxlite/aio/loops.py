@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from oxlite._native import Job, Mailbox
+from oxlite._native import Job, Mailbox, close_to_threads, open_to_threads
 from oxlite._native import Turns as NativeTurns
 from oxlite.sqlite3 import Connection
 
@@ -85,7 +85,9 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(
+        before=close_to_threads, after_in_parent=open_to_threads, after_in_child=_begin_anew
+    )
 
 
 def silence() -> None:

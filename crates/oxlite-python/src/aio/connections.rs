@@ -23,6 +23,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::job::{Job, Progress, Reading, Reply};
 use super::mailbox::{Handover, Mailbox, Outcome};
+use crate::attaching::try_attach;
 use crate::connection::Connection;
 use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
 use crate::gil::{take_kept, without};
@@ -60,7 +61,7 @@ impl Opened {
         if !self.has_factory {
             return None;
         }
-        Python::try_attach(|py| self.connection.clone_ref(py))
+        try_attach(|py| self.connection.clone_ref(py))
     }
 
     fn lock(&self) -> Result<Locked<'_>, Outcome> {
@@ -123,7 +124,7 @@ impl Borrower<Place> for Loan {
             }
         };
         // Nobody borrows where there is no interpreter any more.
-        let lent = Python::try_attach(|py| opened.connection.clone_ref(py).into_any());
+        let lent = try_attach(|py| opened.connection.clone_ref(py).into_any());
         let Some(lent) = lent else {
             return Some(place);
         };
@@ -382,7 +383,7 @@ impl Staff {
         let is_usable = |opened: &Opened| opened.core.is_open() && !opened.core.is_in_doubt();
         if !place.0.as_ref().is_some_and(is_usable) {
             // Nobody is told where there is no interpreter any more.
-            let opened = Python::try_attach(|py| {
+            let opened = try_attach(|py| {
                 if let Some(spent) = place.0.take() {
                     // What it had to say it has said.
                     let _ = spent.connection.bind(py).call_method0("close");
@@ -528,7 +529,7 @@ fn read_plain(opened: &Opened, request: &Request, is_one: bool) -> Result<Answer
 
 /// With the GIL, by the way that any application goes.
 fn read_attached(opened: &Opened, request: &Request, is_one: bool) -> Outcome {
-    let read = Python::try_attach(|py| {
+    let read = try_attach(|py| {
         let set = match request.sets.first() {
             Some(set) => requests::objects_of(py, set)?,
             None => PyTuple::empty(py).into_any(),

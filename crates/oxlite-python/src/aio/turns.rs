@@ -13,6 +13,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::job::{Job, Progress, Reading, Reply};
 use super::mailbox::{Mailbox, Outcome};
+use crate::attaching::try_attach;
 use crate::connection::Connection;
 use crate::requests;
 
@@ -169,7 +170,7 @@ impl Turn {
 
 fn call(function: Py<PyAny>, arguments: Py<PyTuple>) -> Outcome {
     // Nobody is told where there is no interpreter any more.
-    let outcome = Python::try_attach(|py| {
+    let outcome = try_attach(|py| {
         let called = function.bind(py).call1(arguments.bind(py));
         // Let go of with the GIL.
         drop((function, arguments));
