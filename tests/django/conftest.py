@@ -85,9 +85,13 @@ class Site:
             assert done.returncode == 0, done.stderr
 
     def manage(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run ``manage.py``."""
+        """Run a command of Django's."""
+        return self.script("-m", "django", *arguments, stdin=stdin)
+
+    def script(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run Python."""
         return subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "django", *arguments],
+            [sys.executable, "-W", "ignore", *arguments],
             capture_output=True,
             text=True,
             timeout=100,
