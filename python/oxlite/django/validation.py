@@ -4,7 +4,7 @@ Invariants: no file of a database is opened but by SQLite; nothing is written.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -16,6 +16,7 @@ from django.db.backends.base.validation import BaseDatabaseValidation
 from django.db.utils import Error as DatabaseError
 
 import oxlite
+from oxlite import sqlite3
 from oxlite.environment.filesystem import file_system
 
 __all__ = ["DatabaseValidation", "database_file"]
@@ -65,17 +66,33 @@ class DatabaseValidation(BaseDatabaseValidation):
                     "W001", f"{name} = {requested} has no effect, it is {effective}: {reason}", hint
                 )
         yield from self._undone()
-        queue, shared = driver.queue_statistics(), driver.shared_commit_statistics()
-        if in_file and queue is not None and queue["no_gate"]:
+        no_gate = self._no_gate() if in_file else None
+        if no_gate is not None:
             yield self._warning(
                 "W002",
-                f"writers of other processes are not stood in line with: {queue['no_gate']}",
+                f"writers of other processes are not stood in line with: {no_gate}",
                 "Let the application create files in the folder of the database.",
             )
+        shared = driver.shared_commit_statistics()
         if shared is not None and shared["no_sharing"]:
             yield self._warning(
                 "W001", f"durable_commit = 'shared' has no effect: {shared['no_sharing']}", hint
             )
+
+    def _no_gate(self) -> str | None:
+        """Why processes do not stand in line; it is known once somebody has gone to the gate.
+
+        By a connection of its own, which waits for nobody and writes nothing: the site's may be in
+        the middle of a transaction.
+        """
+        arguments = {**self.connection.get_connection_params(), "timeout": 0.0}
+        with closing(oxlite.connect(**arguments)) as visitor:
+            visitor.isolation_level = None
+            with suppress(sqlite3.OperationalError):  # locked, or there to be read only
+                visitor.execute("BEGIN IMMEDIATE")
+                visitor.execute("ROLLBACK")
+            queue = visitor.queue_statistics()
+        return queue["no_gate"] if queue is not None else None
 
     def _undone(self) -> Iterator[CheckMessage]:
         """What ``init_command`` has set otherwise than the profile."""
@@ -117,7 +134,7 @@ class DatabaseValidation(BaseDatabaseValidation):
 
     def _older_sqlites(self, file: Path) -> Iterator[CheckMessage]:
         """Other entries of DATABASES that open this file with another SQLite."""
-        import sqlite3
+        from sqlite3 import sqlite_version
 
         for alias, settings in connections.settings.items():
             other = settings["ENGINE"] == _STOCK_ENGINE and database_file(settings["NAME"])
@@ -125,7 +142,7 @@ class DatabaseValidation(BaseDatabaseValidation):
                 yield self._warning(
                     "W006",
                     f"the database {alias!r} opens {file.name} by another SQLite in this process,"
-                    f" {sqlite3.sqlite_version}",
+                    f" {sqlite_version}",
                     "Give it the ENGINE oxlite.django.",
                 )
 
