@@ -125,6 +125,29 @@ def test_a_check_says_that_processes_cannot_stand_in_line(site: "Site") -> None:
     assert "app.db-gate" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        ('file.write_text("1 0 0:1 / / rw - nfs4 server:/ rw\\n")', "(oxlite.W005)"),
+        ('file.unlink(missing_ok=True); sys.modules["psutil"] = None', "no issues"),
+    ],
+)
+def test_a_check_names_a_network_file_system_where_one_can_tell(
+    site: "Site", machine: str, says: str
+) -> None:
+    # A network file system cannot be mounted in a test: the table of mounts is another file.
+    said = site.run(f"""
+from pathlib import Path
+from django.core.management import call_command
+from oxlite.environment import filesystem
+file = filesystem._MOUNT_TABLE = Path("mounts")
+{machine}
+sys.stderr = sys.stdout
+call_command("check", databases=["default"])
+""")
+    assert says in said
+
+
 def test_a_check_waits_for_nobody_and_writes_nothing(site: "Site") -> None:
     said = site.run("""
 from django.core.management import call_command

@@ -17,6 +17,7 @@ from django.db.utils import Error as DatabaseError
 
 import oxlite
 from oxlite import sqlite3
+from oxlite.environment.errors import ReportError
 from oxlite.environment.filesystem import file_system
 
 __all__ = ["DatabaseValidation", "database_file"]
@@ -123,7 +124,10 @@ class DatabaseValidation(BaseDatabaseValidation):
             )
 
     def _far_away(self, file: Path) -> Iterator[CheckMessage]:
-        found = file_system(file.parent)
+        try:
+            found = file_system(file.parent)
+        except ReportError:
+            return  # outside Linux psutil tells, which need not be installed
         if found["network"]:
             yield self._warning(
                 "W005",
