@@ -201,3 +201,25 @@ print(Note.objects.count())
     assert said.splitlines() == [
         "0", "refused", "written", "written", "written", "3", "refused", "4",
     ]  # fmt: skip
+
+
+def test_read_only_where_the_site_begins_its_transactions_itself(site: "Site") -> None:
+    said = site.run("""
+transaction.set_autocommit(False)
+with read_only():
+    try:
+        Note.objects.create(text="no")
+    except OperationalError:
+        print("refused")
+transaction.rollback()
+Note.objects.create(text="a")
+transaction.commit()
+transaction.set_autocommit(True)
+try:
+    with read_only():
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    Note.objects.create(text="b")
+print(Note.objects.count(), connection.only_reads)
+""")
+    assert said.splitlines() == ["refused", "2 False"]

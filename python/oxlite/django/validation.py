@@ -1,6 +1,7 @@
 """``manage.py check --database default``: what is set and has no effect, and what will hurt later.
 
-Invariants: no file of a database is opened but by SQLite; nothing is written.
+Invariants: no file of a database is opened but by SQLite; no database is written (the file of the
+gate may be made).
 """
 
 from collections.abc import Iterator
