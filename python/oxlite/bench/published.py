@@ -130,10 +130,12 @@ PUBLISHED: tuple[Published, ...] = (
     Published(
         "web", "p99.99 at 4, 8, 16, 32 at once: 1 ms against the back-off",
         "0.051, 0.534, 0.472, 0.501 s against 0.211, 0.785, 1.073, 1.525 s", None, WEB_SOURCE,
+        "latency:request:99.99", {"settings": "engine", "busy": "fair"}, {"busy": "backoff"},
     ),
     Published(
         "web", "requests/s, balanced mix: tuned against stock", "660 against 16.5", 660 / 16.5,
         WEB_SOURCE,
+        "requests_per_second", {"settings": "wal", "mix": "balanced"}, {"settings": "defaults"},
     ),
 )  # fmt: skip
 
