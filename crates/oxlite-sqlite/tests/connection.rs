@@ -221,6 +221,12 @@ fn reads_that_were_left_in_the_middle_are_ended() {
     assert!(!lock().end_reads(), "it is no read");
     drop(write);
     assert!(lock().end_reads());
+    assert!(read.row(&lock()).is_none(), "its row is gone");
+    let ended = read
+        .step(&lock())
+        .expect_err("it does not go on as if nothing had been");
+    assert_eq!(ended.name(), "SQLITE_ABORT");
+    read.reset(&lock()).expect("resets");
     assert_eq!(read.step(&lock()), Ok(Step::Row), "it begins anew");
     drop(read);
     lock().execute_batch("DROP TABLE t").expect("runs");
