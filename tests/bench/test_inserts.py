@@ -62,10 +62,10 @@ def place(driver: str, path: Path, **axes: str) -> Place:
 @pytest.mark.parametrize(
     ("driver", "style"),
     [
-        (driver.name, style)
-        for driver in DRIVERS
+        (driver, style)
+        for driver in workload.DRIVERS
         for style in STYLES
-        if driver.name == "oxlite" or style not in workload.DATABASE_STYLES
+        if driver == "oxlite" or style not in workload.DATABASE_STYLES
     ],
 )
 def test_every_style_inserts_all_rows_of_all_threads(
