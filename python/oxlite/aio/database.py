@@ -32,13 +32,13 @@ from weakref import ReferenceType, WeakSet, ref
 from oxlite import sqlite3
 from oxlite._native import (
     Connections,
-    Job,
     LockedError,
     Mailbox,
     PoolTimeout,
     WriterInUse,
 )
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
+from oxlite.aio.loan import Loan
 from oxlite.aio.loops import Turns, current, forget_closed, reply, silence
 from oxlite.lending import (
     Parameters,
@@ -80,71 +80,6 @@ def _finish() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 atexit.register(_finish)
-
-
-class _Loan:
-    """A connection that is lent, from the wish for it on.
-
-    It is given back once, at the latest when nobody knows it any more.
-    """
-
-    def __init__(
-        self,
-        database: "Database",
-        connections: Connections,
-        job: Job,
-        future: "Future[sqlite3.Connection]",
-    ) -> None:
-        self.loop = future.get_loop()
-        self._database = database
-        self._connections = connections
-        self._job = job
-        self._future = future
-        self._connection: Connection | None = None
-        self._is_over = False
-
-    def begin(self, driver: sqlite3.Connection) -> Connection:
-        """The connection has come."""
-        self._connection = connection = Connection._lent(driver)
-        return connection
-
-    def leave(self) -> None:
-        """Give it back when what it still does is done: nobody waits, and no loop need run."""
-        if way := self._over():
-            turns, give_back, connections, driver = way
-            turns.call_unheard(give_back, connections, driver)
-
-    async def end(self) -> None:
-        """Give it back, whoever waits for that."""
-        if way := self._over():
-            turns, give_back, connections, driver = way
-            await asyncio.shield(turns.call_anyway(give_back, connections, driver))
-
-    def _over(
-        self,
-    ) -> tuple[Turns, Callable[..., None], Connections, sqlite3.Connection] | None:
-        """How it is given back, the first time; nothing can be done with the connection then."""
-        if self._is_over:
-            return None
-        self._is_over = True
-        database, connections, connection = self._database, self._connections, self._connection
-        if connections is not database._readers and connections is not database._writer:
-            return None  # forked meanwhile: it is the parent's
-        if connection is None:
-            self._job.cancel()
-            future = self._future
-            if not future.done() or future.cancelled() or future.exception() is not None:
-                return None
-            return Turns(), database._give_back, connections, future.result()
-        connection._end(
-            "This connection was given back at the end of the block in which it was borrowed:"
-            " borrow one again, with db.read() or db.write()."
-        )
-        return connection._turns, database._give_back, connections, self._future.result()
-
-    def __del__(self) -> None:
-        """For a block that was not left: its loop is no more, or its generator was dropped."""
-        self.leave()
 
 
 class Database:
@@ -227,7 +162,7 @@ class Database:
         self._upkeep = Upkeep()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
-        self._loans: WeakSet[_Loan] = WeakSet()
+        self._loans: WeakSet[Loan] = WeakSet()
         # In which loops somebody may wait too long.
         self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
 
@@ -455,7 +390,7 @@ class Database:
 
     async def _take(
         self, connections: Connections, timeout: float | None
-    ) -> tuple[_Loan, Connection]:
+    ) -> tuple[Loan, Connection]:
         if timeout is None:
             timeout = self._timeout
         loop, mailbox = current()
@@ -463,7 +398,7 @@ class Database:
         job = connections.take(mailbox, future)
         if mailbox not in self._watched:
             self._watch(loop, mailbox)
-        loan = _Loan(self, connections, job, future)
+        loan = Loan(connections, job, future, self._keeps, self._take_back)
         self._loans.add(loan)
         limit = asyncio.timeout(max(timeout, _HAND_OVER_WITHIN))
         try:
@@ -481,7 +416,11 @@ class Database:
         self._reclaim()
         raise self._writer_in_use() if connections is self._writer else self._readers_in_use()
 
-    def _give_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
+    def _keeps(self, connections: Connections) -> bool:
+        """Whether these are its readers or its writer, and not what a fork has left with them."""
+        return connections is self._readers or connections is self._writer
+
+    def _take_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
         is_usable = make_idle(connection, self._opener.restore)
