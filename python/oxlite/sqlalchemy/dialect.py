@@ -90,6 +90,8 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
 
     driver = "oxlite"
     supports_statement_cache = True
+    # Before SQLAlchemy 2.0.43 there is no such option.
+    skip_autocommit_rollback = False
     statement_compiler = SQLiteCompiler_oxlite
     connection_characteristics = SQLiteDialect_pysqlite.connection_characteristics.union(
         {"sqlite_read_only": ReadOnly()}
@@ -208,7 +210,9 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         Raises:
             oxlite.LockedError: The write lock is not to be had within ``timeout``.
         """
-        self.transactions.begin_transaction(_driver(dbapi_connection.dbapi_connection))
+        # Without calls where it can be, as the two below: every transaction comes by.
+        if self.transactions.any_begins_at_start:
+            self.transactions.begin_transaction(_driver(dbapi_connection.dbapi_connection))
 
     def do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
         """Commit; a transaction that cannot be is rolled back.
@@ -220,11 +224,12 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             oxlite.sqlite3.IntegrityError: A deferred constraint is violated.
             oxlite.CommitOutcomeUnknown: The disk has failed in the middle of it.
         """
+        connection: Any = dbapi_connection.dbapi_connection
         try:
-            super().do_commit(dbapi_connection)  # type: ignore[no-untyped-call]
+            connection.commit()
         except sqlite3.Error:
             with suppress(sqlite3.Error):
-                dbapi_connection.rollback()
+                connection.rollback()
             raise
 
     def do_rollback(self, dbapi_connection: PoolProxiedConnection) -> None:
@@ -233,9 +238,13 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         A result that was left in the middle would keep its snapshot, for whoever comes next. A
         transaction that a fork has left with the parent is the parent's.
         """
+        connection: Any = dbapi_connection.dbapi_connection
         try:
-            _driver(dbapi_connection).end_reads()
-            super().do_rollback(dbapi_connection)  # type: ignore[no-untyped-call]
+            connection.end_reads()
+            if self.skip_autocommit_rollback and self.detect_autocommit_setting(connection):
+                return
+            # By the pool's proxy, where SQLAlchemy's own suite listens for it.
+            dbapi_connection.rollback()
         except sqlite3.ProgrammingError as error:
             if INHERITED not in str(error):
                 raise

@@ -97,12 +97,18 @@ LEVELS: Final = {
 
 
 class Transactions:
-    """The level of each connection of an engine, and the beginning of its transactions."""
+    """The level of each connection of an engine, and the beginning of its transactions.
+
+    Attributes:
+        any_begins_at_start: Whether a connection was ever at a level that begins its transactions
+            at the start. If not, none has to be looked for.
+    """
 
     def __init__(self) -> None:
+        self.any_begins_at_start = False
         self._levels: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
         self._read_only: WeakKeyDictionary[DriverConnection, bool] = WeakKeyDictionary()
-        # Of those whose transactions begin at the start: to be found by one look for each of them.
+        # Of those whose transactions begin at the start.
         self._at_start: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
 
     def level(self, connection: DriverConnection) -> str:
@@ -149,6 +155,7 @@ class Transactions:
             self._at_start.pop(connection, None)
         else:
             self._at_start[connection] = at_start
+            self.any_begins_at_start = True
 
     def begin_transaction(self, connection: DriverConnection) -> None:
         """Begin what the level begins at the start of a transaction.

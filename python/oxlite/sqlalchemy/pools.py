@@ -82,29 +82,29 @@ class _NamesHolders(_Base):
         )
 
     def _do_get(self) -> ConnectionPoolEntry:
+        since = time.monotonic()
         # Whether one has to wait, as far as can be told without a lock.
-        if self._overflow >= self._max_overflow > -1 and self.checkedin() == 0:
-            return self._wait_for_one()
-        return self._lend()
-
-    def _wait_for_one(self) -> ConnectionPoolEntry:
-        begun = time.monotonic()
-        self._waiting += 1
-        try:
-            return self._lend()
-        finally:
-            self._waiting -= 1
-            self._waits += 1
-            self._longest_wait = max(self._longest_wait, time.monotonic() - begun)
-
-    def _lend(self) -> ConnectionPoolEntry:
+        waits = self._overflow >= self._max_overflow > -1 and self.checkedin() == 0
+        if waits:
+            self._waiting += 1
         try:
             entry = super()._do_get()
         except exc.TimeoutError as error:
             holders = ", ".join(map(str, self.holders())) or "nobody any more"
             raise exc.TimeoutError(f"{error.args[0]}; held by {holders}", code="3o7r") from None
-        self._lent[entry] = self._caller(), time.monotonic()
+        finally:
+            if waits:
+                since = self._waited(since)
+        self._lent[entry] = self._caller(), since
         return entry
+
+    def _waited(self, since: float) -> float:
+        """Count a wait that is over; returns now."""
+        now = time.monotonic()
+        self._waiting -= 1
+        self._waits += 1
+        self._longest_wait = max(self._longest_wait, now - since)
+        return now
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         # One that is lent out across a fork is not taken back: it is the parent's.
