@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Runs the driver's tests on every supported Python on this machine other than that of .venv, and then
-# CPython's own tests of sqlite3 on Oxlite, on all of them.
+# Runs the tests of the driver and of the Django backend on every supported Python on this machine other
+# than that of .venv, the latter with the newest Django for it, and then CPython's own tests of sqlite3 on
+# Oxlite, on all of them.
 #
-#   scripts/test_interpreters.sh [driver] [cpython]      only these; without a word, both
+#   scripts/test_interpreters.sh [driver] [django] [cpython]      only these; without a word, all
 #
 # Interpreters are taken from PATH and from pyenv's folder; a shim that does not run is passed over.
 # Which ones were found, and which were not, is printed.
 set -eu
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
 cd "$(dirname "$0")/.."
-wanted=${*:-driver cpython}
+wanted=${*:-driver django cpython}
 interpreters=.venv/bin/python
 done_already=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 tested=$done_already
@@ -33,13 +34,17 @@ for version in 3.11 3.12 3.13; do
         "$interpreter" -m venv "$venv"
         "$venv/bin/python" -m pip install --upgrade pip
         # With what `oxlite bench` needs there: the command line's packages and the lab's peers.
-        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout --group peers
+        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout --group peers \
+            gunicorn tblib uvicorn
         touch "$venv/.ready"
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
         scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release --extras cli
     case $wanted in
         *driver*) "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py ;;
+    esac
+    case $wanted in
+        *django*) "$venv/bin/python" -m pytest -q tests/django tests/upstream/django ;;
     esac
     case $wanted in
         *cpython*) "$venv/bin/python" -m pytest -q tests/upstream/cpython ;;

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from oxlite._native import StaleSnapshotError
 
-__all__ = ["retry"]
+__all__ = ["is_stale", "retry"]
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -91,7 +91,7 @@ class _Delays:
 
     def after(self, attempt: int, error: BaseException) -> float:
         """How long to wait after an attempt that has failed, in seconds; raises what is final."""
-        if not _is_stale(error):
+        if not is_stale(error):
             raise error
         if attempt == self.attempts:
             if attempt > 1:
@@ -162,14 +162,14 @@ def _refusal(function: Callable[..., Any], answer: object) -> TypeError:
     )
 
 
-def _is_stale(error: BaseException | None, seen: frozenset[int] = frozenset()) -> bool:
+def is_stale(error: BaseException | None, seen: frozenset[int] = frozenset()) -> bool:
     """Whether an error is a stale snapshot, was raised because of one, or a group of such."""
     while error is not None and id(error) not in seen:
         if isinstance(error, StaleSnapshotError):
             return True
         seen |= {id(error)}
         if isinstance(error, BaseExceptionGroup):
-            return all(_is_stale(member, seen) for member in error.exceptions)
+            return all(is_stale(member, seen) for member in error.exceptions)
         original = getattr(error, "orig", None)
         error = original if isinstance(original, BaseException) else error.__cause__
     return False

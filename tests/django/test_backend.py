@@ -96,6 +96,13 @@ print(os.wait()[1], Group.objects.count())
         ("{'CONN_MAX_AGE': 3}", "beside OPTIONS"),
         ("{'synchronous': 'FULL'}", "is a pragma"),
         ("{'profile': 'wbe'}", "wbe"),
+        ("{'TIMEOUT': 3}", "did you mean timeout?"),
+        ("{'Transaction_Mode': 'DEFERRED'}", "did you mean transaction_mode?"),
+        ("{'PASWORD': 'a'}", "did you mean PASSWORD?"),
+        ("{1: 2}", "name is a string, not 1 (int)"),
+        ("{'timeout': -1}", "must be a number of seconds, 0 or more, not -1"),
+        ("{'timeout': float('nan')}", "must be a number of seconds, 0 or more, not nan"),
+        ("{'factory': dict}", "must be a subclass of oxlite.Connection"),
     ],
 )
 def test_a_typo_is_refused(tmp_path: Path, options: str, says: str) -> None:

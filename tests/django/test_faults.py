@@ -171,3 +171,53 @@ def test_a_typo_in_the_settings_stops_manage_before_a_file_is_made(new_site: "Si
     assert done.returncode == 1
     assert "unknown option 'time_out'; did you mean timeout?" in done.stderr
     assert not new_site.database.exists()
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "cursor.execute(FOREVER)",
+        "cursor.executemany(ROLLBACK, [('second',), ('first',)])",
+        "cursor.execute(FOREVER + ' RETURNING id').fetchall()",
+        "list(Note.objects.raw(FOREVER + ' RETURNING id, text'))",
+    ],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_nothing_is_kept_of_a_transaction_that_sqlite_has_ended_itself(
+    site: "Site", fails: str, *, nested: bool
+) -> None:
+    site.set('DATABASES["default"]["OPTIONS"]["statement_timeout"] = 0.2')
+    said = site.run(
+        f"FAILS, NESTED = {fails!r}, {nested}\n"
+        + """
+from contextlib import nullcontext
+from django.db import Error
+FOREVER = (
+    "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers)"
+    " INSERT INTO notes_note(text) SELECT 'n' || n FROM numbers"
+)
+ROLLBACK = "INSERT OR ROLLBACK INTO notes_note(text) VALUES (%s)"
+with transaction.atomic():
+    Note.objects.create(text="first")
+    try:
+        with transaction.atomic() if NESTED else nullcontext():
+            with connection.cursor() as cursor:
+                eval(FAILS)
+    except Error as error:
+        print(connection.connection.in_transaction)
+    try:
+        Note.objects.create(text="second")
+    except transaction.TransactionManagementError:
+        print("refused")
+print(Note.objects.count())
+with transaction.atomic():
+    Note.objects.create(text="third")
+    try:
+        with transaction.atomic():
+            Note.objects.create(text="third")
+    except Error:
+        Note.objects.create(text="fourth")
+print(*Note.objects.order_by("id").values_list("text", flat=True))
+"""
+    )
+    assert said.splitlines() == ["False", "refused", "0", "third fourth"]

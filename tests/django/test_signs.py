@@ -1,7 +1,10 @@
 """What one is shown: the query log, the checks, and the commands of ``manage.py``."""
 
 import json
+import os
 import shutil
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,6 +69,45 @@ print(captured.captured_queries[-1]["sql"], str(os.getpid()) in captured[-1]["sq
     assert said.endswith("*/ True")
 
 
+def test_the_query_log_blames_a_statement_for_its_own_lock_alone(site: "Site") -> None:
+    site.set('DATABASES["default"]["OPTIONS"]["timeout"] = 0.1')
+    said = site.run("""
+from django.test.utils import CaptureQueriesContext
+other = oxlite.connect("app.db", isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+with CaptureQueriesContext(connection) as captured:
+    try:
+        Note.objects.create(text="a")
+    except OperationalError:
+        try:
+            Note.objects.create(text="b")
+        except OperationalError:
+            other.execute("ROLLBACK")
+            Note.objects.count()
+            Note.objects.create(text="c")
+print(*("database is locked" in query["sql"] for query in captured.captured_queries))
+""")
+    assert said == "True True False False"
+
+
+def test_the_query_log_calls_no_reader_a_waiting_one(site: "Site") -> None:
+    said = site.run("""
+from django.test.utils import CaptureQueriesContext
+
+def slowly(execute, *arguments):
+    time.sleep(0.01)
+    return execute(*arguments)
+
+with CaptureQueriesContext(connection) as captured, connection.execute_wrapper(slowly):
+    with read_only():
+        pass
+    with transaction.atomic():
+        pass
+print(*("waited" in query["sql"] for query in captured.captured_queries))
+""")
+    assert said == "False False True False"
+
+
 def test_a_good_site_has_nothing_to_be_told(site: "Site") -> None:
     done = site.manage("check", "--database", "default", "--fail-level", "INFO")
     assert done.returncode == 0, done.stderr
@@ -91,6 +133,16 @@ def test_a_good_site_has_nothing_to_be_told(site: "Site") -> None:
             ' "NAME": BASE_DIR / "notes" / ".." / "app.db"}',
             "W006",
             "'other' opens app.db by another SQLite",
+        ),
+        (
+            'DATABASES["default"]["OPTIONS"] = {"timeout": 30, "busy": "none"}',
+            "W001",
+            "timeout = 30 has no effect: busy = 'none' never waits",
+        ),
+        (
+            'DATABASES["default"]["OPTIONS"] = {"timeout": 30, "busy_handler": lambda n: False}',
+            "W001",
+            "timeout = 30 has no effect: busy_handler decides",
         ),
         (
             'DATABASES["default"]["NAME"] = BASE_DIR / "missing" / "app.db"',
@@ -167,6 +219,44 @@ print(Note.objects.count())
     assert [line for line in said.splitlines() if not line.startswith("System")] == ["True", "1"]
 
 
+def test_a_check_makes_no_file_and_leaves_the_journal_as_it_is(new_site: "Site") -> None:
+    check = ("check", "--database", "default", "--fail-level", "INFO")
+    missing = new_site.manage(*check)
+    assert missing.returncode == 0, missing.stderr
+    assert not new_site.database.exists()
+    with closing(sqlite3.connect(new_site.database)) as database:
+        database.execute("CREATE TABLE a(b)")
+        database.commit()
+        before = new_site.database.read_bytes()
+        kept = new_site.manage(*check)
+        assert kept.returncode == 1
+        assert "(oxlite.I001) default: the file is in journal mode DELETE" in kept.stderr
+        assert "W001" not in kept.stderr
+        assert new_site.database.read_bytes() == before
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert new_site.run("""
+from django.core.management import call_command
+call_command("check", databases=["default"])
+print(connection.connection)
+Note.objects.none().exists()
+connection.ensure_connection()
+print(connection.connection.execute("PRAGMA journal_mode").fetchone()[0])
+""").splitlines()[-2:] == ["None", "wal"]
+
+
+def test_a_check_does_not_ask_a_busy_handler(site: "Site") -> None:
+    said = site.run("""
+from django.core.management import call_command
+asked = []
+connection.settings_dict["OPTIONS"]["busy_handler"] = lambda n: asked.append(n) or n < 3
+other = oxlite.connect("app.db", isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+call_command("check", databases=["default"])
+print(asked)
+""")
+    assert said.splitlines()[-1] == "[]"
+
+
 def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
     site.run('connection.cursor().execute("PRAGMA user_version = 4711")')
@@ -180,16 +270,51 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     assert "names no file" in refused.stderr
 
 
-@pytest.mark.parametrize("program", ["installed", "missing"])
-def test_dbshell_runs_sql(site: "Site", program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if program == "missing":
-        monkeypatch.setenv("PATH", str(site.folder))
-    elif shutil.which("sqlite3") is None:
+PROGRAM = """#!/bin/sh
+if [ "$1" = --version ]; then echo "VERSION 2026-01-01 00:00:00 a"; else echo "program: $@"; fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "warned"), [("3.40.1", True), ("3.50.7", False), ("3.51.3", False), ("?", False)]
+)
+def test_dbshell_is_the_program_with_a_warning_of_an_old_one(
+    site: "Site", version: str, monkeypatch: pytest.MonkeyPatch, *, warned: bool
+) -> None:
+    site.write("bin/sqlite3", PROGRAM.replace("VERSION", version))
+    (site.folder / "bin" / "sqlite3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(site.folder / "bin"), prepend=os.pathsep)
+    done = site.manage("dbshell", "--", "-cmd", ".mode box", "SELECT 1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"program: {site.database} -cmd .mode box SELECT 1\n"
+    assert (f"is SQLite {version}, which can corrupt" in done.stderr) == warned
+
+
+def test_dbshell_runs_sql_in_the_program(site: "Site") -> None:
+    if shutil.which("sqlite3") is None:
         pytest.skip("the program sqlite3 is not installed")
     site.run('Note.objects.create(text="by the shell")')
+    done = site.manage("dbshell", "--", "-header", "SELECT text FROM notes_note")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["text", "by the shell"]
+
+
+@pytest.mark.parametrize("name", ["BASE_DIR / 'app.db'", "f'file:{BASE_DIR}/app.db?mode=ro'"])
+def test_dbshell_runs_sql_without_the_program(
+    site: "Site", name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(site.folder))
+    site.run('Note.objects.create(text="by the shell")')
+    site.set(f'DATABASES["default"]["NAME"] = {name}')
     done = site.manage("dbshell", "--", "SELECT text FROM notes_note")
     assert done.returncode == 0, done.stderr
     assert "by the shell" in done.stdout
+    for parameters in (["-header", "SELECT 1"], [".tables"], ["SELECT 1", "SELECT 2"]):
+        refused = site.manage("dbshell", "--", *parameters)
+        assert refused.returncode == 1
+        assert "CommandError" in refused.stderr
+        assert "apt install sqlite3" in refused.stderr
+    assert not [path for path in site.folder.iterdir() if path.name.startswith("file:")]
 
 
 def test_what_is_dumped_can_be_loaded(site: "Site") -> None:

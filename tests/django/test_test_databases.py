@@ -71,7 +71,8 @@ def test_tests_run_in_parallel(site: "Site", method: str, where: str) -> None:
         }
         names = {name for _, name in processes}
         assert names
-        assert all("_1" in name or "_2" in name for name in names)  # never the template itself
+        # Never the template itself.
+        assert all("_1" in name or "_2" in name for name in names), (names, done.stderr)
         if again:
             continue  # what was asked for: they are kept
         left = {path.name for path in site.folder.iterdir()} - {
@@ -80,12 +81,46 @@ def test_tests_run_in_parallel(site: "Site", method: str, where: str) -> None:
         assert left == set()
 
 
+@pytest.mark.parametrize("command", ["", "PRAGMA synchronous = OFF"])
 @pytest.mark.parametrize("where", ["file", "memory"])
-def test_tests_run_in_one_process(site: "Site", where: str) -> None:
+def test_tests_run_in_one_process(site: "Site", where: str, command: str) -> None:
+    site.set(f'DATABASES["default"]["OPTIONS"]["init_command"] = {command!r}')
     if where == "file":
         site.set('DATABASES["default"]["TEST"]["NAME"] = str(BASE_DIR / "test.db")')
     site.write("notes/tests.py", TESTS)
     done = site.manage("test", "--noinput")
     assert done.returncode == 0, done.stderr
     assert "Ran 9 tests" in done.stderr
+    assert ("init_command sets synchronous = 0" in done.stderr) == bool(command)
     assert not [path for path in site.folder.iterdir() if path.name.startswith("test")]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--parallel", "2"]])
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_a_mirror_is_the_database_that_it_mirrors(
+    site: "Site", where: str, arguments: list[str]
+) -> None:
+    if where == "file":
+        site.set('DATABASES["default"]["TEST"]["NAME"] = str(BASE_DIR / "test.db")')
+    site.set("""
+DATABASES["a_replica"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
+""")
+    site.write(
+        "notes/tests.py",
+        """
+from django.test import TransactionTestCase
+from notes.models import Note
+
+class Base:
+    databases = {"default", "a_replica"}
+    def test_a_write_is_seen(self):
+        Note.objects.create(text="one")
+        self.assertEqual(Note.objects.using("a_replica").count(), 1)
+
+class One(Base, TransactionTestCase): pass
+class Two(Base, TransactionTestCase): pass
+""",
+    )
+    done = site.manage("test", "--noinput", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr

@@ -66,7 +66,7 @@ def always_stale():
 try:
     always_stale()
 except OperationalError as error:
-    print(type(error.__cause__).__name__, len(runs))
+    print(type(error.__cause__).__name__, len(runs), "iterator()" in str(error))
 runs.clear()
 
 @retry
@@ -88,10 +88,98 @@ except OperationalError as error:
 """)
     assert said.splitlines() == [
         "answer [0, 1, 2]",
-        "StaleSnapshotError 2",
+        "StaleSnapshotError 2 False",
         "IntegrityError 1",
         "nested 1",
     ]
+
+
+@pytest.mark.parametrize(
+    "committed",
+    ["an on_commit() hook", "an earlier atomic()", "a write outside", "another database"],
+)
+def test_what_has_committed_something_is_not_run_again(site: "Site", committed: str) -> None:
+    site.set("""
+DATABASES["default"]["OPTIONS"]["transaction_mode"] = "DEFERRED"
+DATABASES["other"] = {**DATABASES["default"], "NAME": BASE_DIR / "other.db"}
+""")
+    assert site.manage("migrate", "--database", "other").returncode == 0
+    said = site.run(
+        f"COMMITTED = {committed!r}\n"
+        + """
+other = oxlite.connect("app.db", isolation_level=None)
+runs = []
+
+def stale():
+    with transaction.atomic():
+        Note.objects.count()
+        other.execute("INSERT INTO notes_author(name) VALUES ('other')")
+        Note.objects.create(text=f"receipt {len(runs)}")
+
+@retry
+def pay():
+    runs.append(1)
+    if COMMITTED == "an on_commit() hook":
+        with transaction.atomic():
+            transaction.on_commit(stale)
+            Note.objects.create(text=f"payment {len(runs)}")
+        return
+    if COMMITTED == "an earlier atomic()":
+        with transaction.atomic():
+            Note.objects.create(text=f"payment {len(runs)}")
+    elif COMMITTED == "a write outside":
+        Note.objects.create(text=f"payment {len(runs)}")
+    else:
+        with transaction.atomic(using="other"):
+            Note.objects.using("other").create(text=f"payment {len(runs)}")
+    stale()
+
+try:
+    pay()
+except OperationalError as error:
+    print(type(error.__cause__).__name__, *error.__notes__, sep=": ")
+print(*Note.objects.values_list("text", flat=True))
+print(*Note.objects.using("other").values_list("text", flat=True))
+"""
+    )
+    error, *payments = said.splitlines()
+    assert error.startswith("StaleSnapshotError: a transaction of it was already committed")
+    assert "it is not run again" in error
+    assert "".join(payments) == "payment 1"
+
+
+def test_what_was_only_read_or_taken_back_is_no_reason_not_to_run_again(site: "Site") -> None:
+    site.set("""
+DATABASES["default"]["OPTIONS"]["transaction_mode"] = "DEFERRED"
+DATABASES["other"] = {**DATABASES["default"], "NAME": BASE_DIR / "other.db"}
+""")
+    assert site.manage("migrate", "--database", "other").returncode == 0
+    said = site.run("""
+other = oxlite.connect("app.db", isolation_level=None)
+runs = []
+
+@retry
+def work():
+    runs.append(1)
+    Note.objects.using("other").count()  # which is opened by it
+    with read_only():
+        Note.objects.count()
+    try:
+        with transaction.atomic():
+            Note.objects.create(text="taken back")
+            raise ValueError
+    except ValueError:
+        pass
+    with transaction.atomic():
+        Note.objects.count()
+        if len(runs) < 3:
+            other.execute("INSERT INTO notes_author(name) VALUES ('other')")
+        Note.objects.create(text="written")
+
+work()
+print(len(runs), *Note.objects.values_list("text", flat=True))
+""")
+    assert said == "3 written"
 
 
 def test_a_decorated_function_only_reads_and_what_follows_writes(site: "Site") -> None:
@@ -203,6 +291,69 @@ print(Note.objects.count())
     ]  # fmt: skip
 
 
+def test_a_transaction_of_who_prepares_a_connection_is_not_the_views(site: "Site") -> None:
+    site.write("urls.py", VIEWS)
+    site.set("""
+MIDDLEWARE = ["oxlite.django.middleware.ReadOnlyMiddleware"]
+DATABASES["default"]["ATOMIC_REQUESTS"] = True
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
+@receiver(connection_created)
+def prepare(connection, **_):
+    from django.db import transaction
+    from notes.models import Note
+    with transaction.atomic():
+        Note.objects.create(text="prepared")
+""")
+    said = site.run("""
+from django.test import Client
+connection.close()
+Note.objects.all().delete()
+connection.close()
+try:
+    print(Client().get("/write").content.decode())
+except OperationalError as error:
+    print("read_only_exempt" in str(error), *Note.objects.values_list("text", flat=True))
+""")
+    assert said == "True prepared"
+
+
+TESTS = """
+from django.db import OperationalError, connection, transaction
+from django.test import TestCase
+from notes.models import Note
+
+class Requests(TestCase):
+    def test_requests(self):
+        for _ in range(2):
+            before = Note.objects.count()
+            self.assertEqual(self.client.get("/count").content, str(before).encode())
+            self.assertFalse(connection.only_reads)
+            with self.assertRaisesMessage(OperationalError, "read_only_exempt"):
+                self.client.get("/write")
+            self.assertFalse(connection.only_reads)
+            Note.objects.create(text=f"by the test {before}")
+            self.assertEqual(self.client.get("/exempt").content, b"written")
+            self.assertEqual(self.client.post("/write").content, b"written")
+            self.assertEqual(self.client.get("/without").content, b"written")
+            with transaction.atomic():
+                with self.assertRaisesMessage(OperationalError, "read_only_exempt"):
+                    self.client.get("/write")
+                Note.objects.create(text=f"after it {before}")
+            self.assertEqual(Note.objects.count(), before + 5)
+"""
+
+
+def test_requests_of_a_test_case_only_read_too(site: "Site") -> None:
+    site.write("urls.py", VIEWS)
+    site.write("notes/tests.py", TESTS)
+    site.set('MIDDLEWARE = ["oxlite.django.middleware.ReadOnlyMiddleware"]')
+    site.set('DATABASES["default"]["ATOMIC_REQUESTS"] = True')
+    done = site.manage("test", "--noinput")
+    assert done.returncode == 0, done.stderr
+    assert "Ran 1 test" in done.stderr
+
+
 def test_read_only_where_the_site_begins_its_transactions_itself(site: "Site") -> None:
     said = site.run("""
 transaction.set_autocommit(False)
@@ -223,3 +374,114 @@ except KeyboardInterrupt:
 print(Note.objects.count(), connection.only_reads)
 """)
     assert said.splitlines() == ["refused", "2 False"]
+
+
+def test_one_read_only_object_in_two_threads(site: "Site") -> None:
+    said = site.run("""
+shared = read_only()
+entered, left, gone = threading.Event(), threading.Event(), threading.Event()
+
+def write_afterwards():
+    with transaction.atomic():
+        with shared:
+            entered.set()
+            left.wait()
+        gone.set()
+        Note.objects.create(text="afterwards")
+    connection.close()
+
+def only_read():
+    entered.wait()
+    with read_only():
+        with shared:
+            left.set()
+            gone.wait()
+        try:
+            Note.objects.create(text="no")
+        except OperationalError:
+            print("refused")
+    connection.close()
+
+threads = [threading.Thread(target=target) for target in (write_afterwards, only_read)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*Note.objects.values_list("text", flat=True))
+""")
+    assert said.split() == ["refused", "afterwards"]
+
+
+def test_read_only_refuses_what_runs_after_it(new_site: "Site") -> None:
+    said = new_site.run("""
+def generator():
+    yield
+
+async def asynchronous():
+    yield
+
+async def coroutine():
+    pass
+
+for function in (generator, asynchronous, coroutine):
+    for decorate in (read_only, read_only()):
+        try:
+            decorate(function)
+        except TypeError as error:
+            print(function.__name__ in str(error) or "coroutine" in str(error))
+""")
+    assert said.split() == ["True"] * 6
+
+
+@pytest.mark.parametrize(
+    "options", ['{"pragmas": {"query_only": True}}', '{"init_command": "PRAGMA query_only = 1"}']
+)
+def test_a_site_that_only_reads_still_does_after_read_only(site: "Site", options: str) -> None:
+    site.set(f'DATABASES["default"]["OPTIONS"] = {options}')
+    site.set('DATABASES["default"]["OPTIONS"]["transaction_mode"] = "DEFERRED"')
+    said = site.run("""
+def write():
+    try:
+        Note.objects.create(text="no")
+    except OperationalError as error:
+        print("its OPTIONS set query_only" in str(error), "read_only()" in str(error))
+
+write()
+with read_only():
+    write()
+write()
+with transaction.atomic():
+    with read_only():
+        Note.objects.count()
+    write()
+""")
+    assert said.splitlines() == ["True False"] * 4
+
+
+@pytest.mark.parametrize("way", ["save", "atomic", "inside", "keys"])
+def test_a_loop_that_writes_while_its_result_is_open_is_told_how(site: "Site", way: str) -> None:
+    said = site.run(
+        f"WAY = {way!r}\n"
+        + """
+from contextlib import nullcontext
+Note.objects.bulk_create(Note(text=str(number)) for number in range(300))
+other = oxlite.connect("app.db", isolation_level=None, timeout=0)
+try:
+    with transaction.atomic() if WAY == "inside" else nullcontext():
+        notes = Note.objects.order_by("id")
+        keys = notes.values_list("pk", flat=True)
+        for key in list(keys) if WAY == "keys" else keys.iterator(chunk_size=10):
+            if WAY != "inside":
+                other.execute("INSERT INTO notes_author(name) VALUES ('other')")
+            with transaction.atomic() if WAY == "atomic" else nullcontext():
+                Note.objects.filter(pk=key).update(text=f"new {key}")
+except OperationalError as error:
+    print(type(error.__cause__).__name__, "iterator()" in str(error), "list of keys" in str(error))
+del keys, notes
+print(Note.objects.filter(text__startswith="new").count())
+"""
+    )
+    if way in {"inside", "keys"}:
+        assert said == "300"
+    else:
+        assert said.splitlines() == ["StaleSnapshotError True True", "0"]

@@ -34,8 +34,19 @@ def test_what_is_beyond_the_other_driver(
 
 @pytest.mark.parametrize("framework", ["django", "sqlalchemy"])
 def test_every_declaration_has_a_reason(framework: str) -> None:
-    declared = declarations(Path(__file__).parent / framework / "tree_declared.toml")
+    declared = declarations(Path(__file__).parent / framework / "tree_declared.toml", "999")
     assert all(len(reason) > 20 for reason in declared.values())
+
+
+def test_a_release_has_not_the_tests_of_later_ones(tmp_path: Path) -> None:
+    path = tmp_path / "declared.toml"
+    path.write_text(
+        '[[declared]]\ntest = "always"\nreason = "of all"\n'
+        '[[declared]]\ntest = "late"\nsince = "6.1"\nreason = "of some"\n'
+    )
+    assert list(declarations(path, "5.2.19")) == ["always"]
+    assert list(declarations(path, "6.1")) == ["always", "late"]
+    assert list(declarations(path, "10.0.1")) == ["always", "late"]
 
 
 def test_what_is_not_as_declared_is_a_complaint() -> None:

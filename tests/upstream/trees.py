@@ -4,6 +4,7 @@ What fails, is skipped or is missing on Oxlite alone must be declared in a file,
 and what is declared must differ.
 """
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -50,10 +51,21 @@ def beyond(stock: Outcomes, oxlite: Outcomes) -> dict[str, str]:
     return problems
 
 
-def declarations(path: Path) -> dict[str, str]:
-    """The tests that may differ, with the reason."""
+def declarations(path: Path, release: str) -> dict[str, str]:
+    """The tests of a release that may differ, with the reason.
+
+    An entry may say ``since``: the first release that has the test.
+    """
     entries = tomllib.loads(path.read_text()).get("declared", [])
-    return {entry["test"]: " ".join(entry["reason"].split()) for entry in entries}
+    return {
+        entry["test"]: " ".join(entry["reason"].split())
+        for entry in entries
+        if _numbers(entry.get("since", "0")) <= _numbers(release)
+    }
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", release)]
 
 
 @dataclass(frozen=True)

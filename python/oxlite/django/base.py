@@ -5,23 +5,26 @@ it, begins transactions, and keeps a forked child from its parent's connections.
 
 Invariants: ``atomic()`` begins IMMEDIATE unless the settings or ``read_only()`` say otherwise, and
 nothing else takes the write lock before its first write; ``query_only`` is in force exactly as long
-as a transaction that only reads.
+as a transaction that only reads, unless the settings say it is always.
 """
 
 import datetime
 import decimal
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
+from types import TracebackType
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.sqlite3 import base as stock
 from django.db.backends.sqlite3._functions import register as register_functions
-from django.db.utils import DatabaseError
+from django.db.utils import DatabaseError, DatabaseErrorWrapper
 from django.utils.asyncio import async_unsafe
 from django.utils.dateparse import parse_date, parse_datetime, parse_time
+from django.utils.functional import cached_property
 
 import oxlite
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
@@ -31,7 +34,7 @@ from oxlite.django.features import DatabaseFeatures
 from oxlite.django.introspection import DatabaseIntrospection
 from oxlite.django.operations import CursorDebugWrapper, DatabaseOperations
 from oxlite.django.options import check_options
-from oxlite.django.reading import takes_read_only_turn
+from oxlite.django.reading import takes_read_only_turn, without_read_only_turns
 from oxlite.django.schema import DatabaseSchemaEditor
 from oxlite.django.validation import DatabaseValidation
 
@@ -61,6 +64,16 @@ _READ_ONLY: Final = (
     " that writes in answer to GET is marked with @oxlite.django.read_only_exempt"
 )
 
+_NEVER_WRITES: Final = (
+    "this database is only read: its OPTIONS set query_only, in pragmas or in init_command"
+)
+
+_STILL_READING: Final = (
+    "a result of this connection is still open (iterator(), or a cursor that was not read to its"
+    " end), and nothing is written on top of its snapshot, which others have written after. Write"
+    " inside the transaction.atomic() that contains the whole loop, or loop over a list of keys"
+)
+
 
 class _Process:
     """Which process this is, counted in forks: cheaper to look at than its id."""
@@ -80,7 +93,10 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     """A connection of a thread to a database, by Oxlite.
 
     Attributes:
+        keeps_journal: A connection is opened without turning the file to WAL mode.
         begins_read_only: The next transaction is begun by ``read_only()``.
+        were_read_only: For each ``read_only()`` that has been entered, whether it was inside
+            another one. A connection is a thread's own; one ``read_only()`` may be several's.
     """
 
     connection: Any
@@ -96,8 +112,15 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.keeps_journal = False
         self.begins_read_only = False
+        self.were_read_only: list[bool] = []
         self._only_reads = False
+        self._never_writes = False  # by the settings
+        self._read_only_savepoint: str | None = None
+        self._commits = 0
+        self._changes_before = 0  # the transaction that is open
+        self._changes_taken_back = 0
         self._generation = _Process.generation
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -113,7 +136,16 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         if "transaction_mode" not in options:
             self.transaction_mode = "IMMEDIATE"
         arguments["pragmas"] = {**_PRAGMAS, **(arguments.get("pragmas") or {})}
+        if self.keeps_journal:
+            arguments["journal"] = "keep"
         return arguments
+
+    @async_unsafe
+    def connect(self) -> None:
+        """Open the connection, and do what receivers of ``connection_created`` do with it."""
+        # Their transactions are not the one that a request only reads in.
+        with without_read_only_turns():
+            super().connect()
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> oxlite.Connection:
@@ -135,11 +167,15 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             for command in self.init_commands:
                 if command := command.strip():
                     connection.execute(command)
+            (never_writes,) = connection.execute("PRAGMA query_only").fetchone()
         except BaseException:
             connection.close()
             raise
         self._generation = _Process.generation
         self._only_reads = False
+        self._never_writes = bool(never_writes)
+        self._read_only_savepoint = None
+        self._changes_before = self._changes_taken_back = 0
         return connection
 
     def create_cursor(self, name: str | None = None) -> "SQLiteCursorWrapper":
@@ -188,10 +224,36 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             # What the driver begins before a write, where Django has been told to begin nothing.
             self.connection.isolation_level = None if autocommit else self.transaction_mode or ""
 
+    def kept(self) -> tuple[int, int]:
+        """How many transactions were committed, and how many rows changed and not taken back.
+
+        Two answers are equal if nothing was committed in between, by ``atomic()`` or outside of it.
+        Inside ``atomic()`` no rows are counted. A transaction that only reads is none.
+        """
+        changes = 0
+        if not (self.in_atomic_block or self.connection is None):
+            with suppress(Database.Error):  # it was closed, or belongs to the parent
+                changes = self.connection.total_changes - self._changes_taken_back
+        return self._commits, changes
+
+    def _commit(self) -> None:
+        super()._commit()
+        if not self._only_reads:
+            self._commits += 1
+
+    def _rollback(self) -> None:
+        super()._rollback()
+        if self.connection is not None:
+            self._changes_taken_back += self.connection.total_changes - self._changes_before
+
     def _start_transaction_under_autocommit(self) -> None:
-        if not (self.begins_read_only or takes_read_only_turn(self.alias)):
+        if self.begins_read_only or takes_read_only_turn(self.alias):
+            self._begin_read_only()
+        else:
             super()._start_transaction_under_autocommit()
-            return
+        self._changes_before = self.connection.total_changes
+
+    def _begin_read_only(self) -> None:
         self.begins_read_only = False
         self.set_read_only(True)
         try:
@@ -199,6 +261,62 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         except BaseException:
             self.set_read_only(False)
             raise
+
+    def _savepoint(self, sid: str) -> None:
+        # Where a test has begun the transaction, the request's own is this savepoint.
+        super()._savepoint(sid)
+        if takes_read_only_turn(self.alias) and not self._only_reads:
+            self.set_read_only(True)
+            self._read_only_savepoint = sid
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        try:
+            super()._savepoint_rollback(sid)
+        finally:
+            self._end_savepoint(sid)
+
+    def _savepoint_commit(self, sid: str) -> None:
+        try:
+            super()._savepoint_commit(sid)
+        finally:
+            self._end_savepoint(sid)
+
+    def _end_savepoint(self, sid: str) -> None:
+        if sid == self._read_only_savepoint:
+            self._read_only_savepoint = None
+            self.end_read_only()
+
+    @cached_property
+    def wrap_database_errors(self) -> "_ErrorWrapper":
+        """What turns the driver's errors into Django's."""
+        return _ErrorWrapper(self)
+
+    def note_rollback(self) -> None:
+        """Have the rest of ``atomic()`` refused if SQLite has ended its transaction by itself.
+
+        It does so when a statement that writes is interrupted (``statement_timeout``), for
+        INSERT OR ROLLBACK, and where the disk is full. What followed would be kept at once.
+
+        Source: https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction
+        """
+        # Without AUTOCOMMIT a transaction may not have begun yet, but a savepoint has begun one.
+        begun = self.commit_on_exit or any(self.savepoint_ids)
+        if self.in_atomic_block and begun and self.connection is not None:
+            with suppress(Database.Error):  # it was closed, or belongs to the parent
+                if not self.connection.in_transaction:
+                    self.needs_rollback = True
+
+    def explain(self, error: Database.OperationalError) -> None:
+        """Say with an error what is in the way of a write that only Django's side knows."""
+        if isinstance(error, oxlite.StaleSnapshotError):
+            # Of a transaction that has read before SQLite leaves what was begun.
+            if self.connection is not None and not self.connection.in_transaction:
+                error.args = (f"{error}: {_STILL_READING}",)
+        elif getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+            if self._never_writes:
+                error.args = (f"{error}: {_NEVER_WRITES}",)
+            elif self._only_reads:
+                error.args = (f"{error}: {_READ_ONLY}",)
 
     @property
     def only_reads(self) -> bool:
@@ -214,7 +332,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             django.db.Error: The connection is closed, or belongs to the parent of this process.
         """
         with self.wrap_database_errors:
-            self.connection.execute(f"PRAGMA query_only = {int(only_reads)}").close()
+            query_only = int(only_reads or self._never_writes)
+            self.connection.execute(f"PRAGMA query_only = {query_only}").close()
         self._only_reads = only_reads
 
     def end_read_only(self) -> None:
@@ -224,6 +343,28 @@ class DatabaseWrapper(stock.DatabaseWrapper):
                 self.set_read_only(False)
             except DatabaseError:
                 self._only_reads = False  # it was closed; the next one is a new one
+
+
+class _ErrorWrapper(DatabaseErrorWrapper):
+    """Turns the driver's errors into Django's, which say also what the site can do about them.
+
+    All statements, rows and commits pass through it.
+    """
+
+    wrapper: DatabaseWrapper
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exception_type is None:
+            return
+        self.wrapper.note_rollback()
+        if isinstance(exception, Database.OperationalError):
+            self.wrapper.explain(exception)
+        super().__exit__(exception_type, exception, traceback)
 
 
 class SQLiteCursorWrapper(Database.Cursor):
@@ -236,19 +377,14 @@ class SQLiteCursorWrapper(Database.Cursor):
         """Run one statement.
 
         Raises:
-            oxlite.sqlite3.Error: What SQLite said; of a write in a transaction that only reads,
-                also how one writes.
+            oxlite.sqlite3.Error: What SQLite said.
         """
-        try:
-            if params is None:
-                super().execute(query)
-            elif type(params) is tuple or not isinstance(params, Mapping):
-                super().execute(_with_question_marks(query), params)
-            else:
-                super().execute(self.convert_query(query, param_names=list(params)), params)
-        except Database.OperationalError as error:
-            _explain(error, self.connection)
-            raise
+        if params is None:
+            super().execute(query)
+        elif type(params) is tuple or not isinstance(params, Mapping):
+            super().execute(_with_question_marks(query), params)
+        else:
+            super().execute(self.convert_query(query, param_names=list(params)), params)
         return self
 
     def executemany(self, query: str, param_list: Iterable[Any]) -> "SQLiteCursorWrapper":
@@ -257,11 +393,7 @@ class SQLiteCursorWrapper(Database.Cursor):
         first = next(sets, None)
         names = list(first) if first and isinstance(first, Mapping) else None
         converted = self.convert_query(query, param_names=names)
-        try:
-            super().executemany(converted, sets if first is None else chain((first,), sets))
-        except Database.OperationalError as error:
-            _explain(error, self.connection)
-            raise
+        super().executemany(converted, sets if first is None else chain((first,), sets))
         return self
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
@@ -283,11 +415,3 @@ _remembered: Final[Callable[[str], str]] = lru_cache(maxsize=512)(_convert)
 def _with_question_marks(query: str) -> str:
     # An application has few statements, which it runs again and again.
     return _remembered(query) if len(query) <= _LONGEST_REMEMBERED else _convert(query)
-
-
-def _explain(error: Database.OperationalError, connection: oxlite.Connection) -> None:
-    """Say how one writes, where a transaction that only reads has refused to."""
-    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
-        (query_only,) = connection.execute("PRAGMA query_only").fetchone()
-        if query_only:
-            error.args = (f"{error}: {_READ_ONLY}",)

@@ -1,7 +1,7 @@
 """``manage.py dbshell``.
 
-The ``sqlite3`` program as Django has it, unless it is missing or old enough to corrupt a database
-in WAL mode; then the shell that comes with the driver.
+The ``sqlite3`` program as Django has it, with a warning where it is old enough to corrupt a
+database in WAL mode; where it is missing, the shell that comes with the driver.
 """
 
 import re
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.db.backends.sqlite3.client import DatabaseClient as StockDatabaseClient
 
 from oxlite.django.versions import can_corrupt_wal
@@ -25,19 +26,46 @@ class DatabaseClient(StockDatabaseClient):
     def settings_to_cmd_args_env(
         cls, settings_dict: dict[str, Any], parameters: Iterable[str]
     ) -> tuple[list[Any], None]:
-        """The command line of the shell."""
-        version = program_version(cls.executable_name)
-        name = settings_dict["NAME"]
-        if version is not None and not can_corrupt_wal(version):
-            return [cls.executable_name, name, *parameters], None
-        return [sys.executable, "-m", "oxlite.sqlite3", name, *parameters], None
+        """The command line of the shell.
+
+        Raises:
+            django.core.management.CommandError: The program is missing, and the driver's shell does
+                not take these parameters.
+        """
+        name = str(settings_dict["NAME"])
+        program = shutil.which(cls.executable_name)
+        if program is None:
+            return [*_own_shell(cls.executable_name, name, [*parameters])], None
+        version = program_version(program)
+        if version is not None and can_corrupt_wal(version):
+            number = ".".join(map(str, version))
+            print(
+                f"Warning: {program} is SQLite {number}, which can corrupt a database in WAL mode"
+                " when a checkpoint of its own meets another's"
+                " (https://sqlite.org/wal.html#walresetbug). Install 3.51.3 or later, or do not"
+                " write with it while the site runs.",
+                file=sys.stderr,
+                flush=True,
+            )
+        return [cls.executable_name, name, *parameters], None
 
 
-def program_version(name: str) -> tuple[int, ...] | None:
-    """The version of the SQLite in a program; None if it is not there or does not tell."""
-    program = shutil.which(name)
-    if program is None:
-        return None
+def _own_shell(program: str, name: str, parameters: list[str]) -> list[str]:
+    """The command line of the driver's shell, which takes one statement and no options.
+
+    Raises:
+        CommandError: Something else is asked of it.
+    """
+    if len(parameters) > 1 or any(parameter.startswith(("-", ".")) for parameter in parameters):
+        raise CommandError(
+            f"{' '.join(parameters)!r} is for the program {program}, which is not installed;"
+            " without it dbshell takes one SQL statement. Install it (Debian: apt install sqlite3)."
+        )
+    return [sys.executable, "-m", "oxlite.sqlite3", name, *parameters]
+
+
+def program_version(program: str) -> tuple[int, ...] | None:
+    """The version of the SQLite in a program; None if it does not tell."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):

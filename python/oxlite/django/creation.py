@@ -12,7 +12,7 @@ import multiprocessing
 import os
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import django
 from django.db.backends.sqlite3.creation import DatabaseCreation as StockDatabaseCreation
@@ -29,11 +29,9 @@ _BY_FILE: Final = {"forkserver", "spawn"} if django.VERSION >= (6, 0) else {"spa
 class DatabaseCreation(StockDatabaseCreation):
     """Creates, clones and destroys test databases."""
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection)
-        self._image: bytes | None = (
-            None  # of a database in memory, for the children of this process
-        )
+    # Of databases in memory, by their names, for the children of this process: one that is a mirror
+    # of another has that one's name.
+    _images: ClassVar[dict[str, bytes]] = {}
 
     def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
         name: str = super()._create_test_db(verbosity, autoclobber, keepdb)
@@ -59,7 +57,7 @@ class DatabaseCreation(StockDatabaseCreation):
         in_memory = self.is_in_memory_db(source)
         self.connection.ensure_connection()
         if in_memory and multiprocessing.get_start_method() not in _BY_FILE:
-            self._image = self.connection.connection.serialize()
+            self._images[source] = self.connection.connection.serialize()
             return
         if Path(target).exists():
             if keepdb and not in_memory:
@@ -74,6 +72,7 @@ class DatabaseCreation(StockDatabaseCreation):
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
         super()._destroy_test_db(test_database_name, verbosity)
+        self._images.pop(test_database_name, None)
         self._remove_what_is_left(test_database_name)
 
     def setup_worker_connection(self, _worker_id: int) -> None:
@@ -89,14 +88,16 @@ class DatabaseCreation(StockDatabaseCreation):
         if method in _BY_FILE:
             with closing(sqlite3.connect(f"file:{settings['NAME']}?mode=ro", uri=True)) as file:
                 image = file.serialize()
+            name = f"file:memorydb_{connection.alias}_{_worker_id}?mode=memory&cache=shared"
         else:
-            image = self._image or b""
-        alias = connection.alias
-        name = f"file:memorydb_{alias}_{_worker_id}?mode=memory&cache=shared"
+            source_name = connection.settings_dict["NAME"]
+            image = self._images.get(source_name, b"")
+            name = source_name.replace("?", f"_{_worker_id}?", 1)
         connection.leave_to_parent()
         connection.settings_dict.update({**settings, "NAME": name})
         connection.connect()
-        if image:
+        # A mirror finds what the other has put there, or the other what the mirror has.
+        if image and not connection.introspection.table_names():
             with closing(sqlite3.connect(":memory:")) as source:
                 source.deserialize(image)
                 source.backup(connection.connection)

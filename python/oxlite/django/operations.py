@@ -12,6 +12,7 @@ import oxlite
 __all__ = ["CursorDebugWrapper", "DatabaseOperations"]
 
 _WORTH_TELLING_SECONDS: Final = 0.001
+_TAKING_THE_LOCK: Final = {"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"}
 
 
 class CursorDebugWrapper(StockCursorDebugWrapper):
@@ -19,7 +20,9 @@ class CursorDebugWrapper(StockCursorDebugWrapper):
 
     def execute(self, sql: str, params: Any = None) -> Any:
         """Run one statement and log it."""
-        self.db.ops.waiting_since = time.monotonic() if sql.startswith("BEGIN ") else None
+        operations = self.db.ops
+        operations.error_before = sys.exc_info()[1]
+        operations.waiting_since = time.monotonic() if sql in _TAKING_THE_LOCK else None
         return super().execute(sql, params)
 
 
@@ -29,11 +32,13 @@ class DatabaseOperations(StockDatabaseOperations):
     Attributes:
         waiting_since: When the statement was begun that waits for the write lock and does nothing
             else; only where queries are logged.
+        error_before: The error that was being handled when the statement was begun: not its own.
     """
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
         self.waiting_since: float | None = None
+        self.error_before: BaseException | None = None
 
     def force_group_by(self) -> list[Any]:
         """Nothing: SQLite before 3.39 needed a GROUP BY where ours does not."""
@@ -46,11 +51,12 @@ class DatabaseOperations(StockDatabaseOperations):
 
     def _on_the_lock(self) -> str:
         since, self.waiting_since = self.waiting_since, None
+        before, self.error_before = self.error_before, None
         error = sys.exc_info()[1]
         locked = (
             error if isinstance(error, oxlite.LockedError) else getattr(error, "__cause__", None)
         )
-        if isinstance(locked, oxlite.LockedError):
+        if error is not before and isinstance(locked, oxlite.LockedError):
             return f" /* {str(locked).replace('*/', '* /')} */"
         waited = 0.0 if since is None else time.monotonic() - since
         if waited < _WORTH_TELLING_SECONDS:

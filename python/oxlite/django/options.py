@@ -40,7 +40,7 @@ OPTIONS: Final[Mapping[str, _Option]] = {
     "pragmas": _Option("a mapping", (Mapping, _NONE)),
     "profile": _Option("a profile by name", (str,)),
     "statement_timeout": _Option("a number of seconds", (*_NUMBER, _NONE)),
-    "timeout": _Option("a number of seconds", _NUMBER),
+    "timeout": _Option("a number of seconds, 0 or more", _NUMBER),
     "transaction_mode": _Option("'DEFERRED', 'IMMEDIATE', 'EXCLUSIVE' or None", (str, _NONE)),
 }
 """The options there are."""
@@ -70,18 +70,38 @@ def check_options(alias: str, options: Mapping[str, Any]) -> None:
 
     Raises:
         django.core.exceptions.ImproperlyConfigured: An unknown option, one that belongs
-            elsewhere, or a value of the wrong type.
+            elsewhere, or a value of the wrong type, or one that means nothing.
     """
     for name, value in options.items():
+        if not isinstance(name, str):
+            raise ImproperlyConfigured(
+                f"{_place(alias)}: an option's name is a string, not {name!r}"
+                f" ({type(name).__name__})"
+            )
         option = OPTIONS.get(name)
         if option is None:
             raise ImproperlyConfigured(f"{_place(alias)}: {_refusal(name)}")
         wrong_boolean = isinstance(value, bool) and bool not in option.types
-        if wrong_boolean or not isinstance(value, option.types):
+        if (
+            wrong_boolean
+            or not isinstance(value, option.types)
+            or not _means_something(name, value)
+        ):
             raise ImproperlyConfigured(
                 f"{_place(alias)}[{name!r}] must be {option.what}, not {value!r}"
                 f" ({type(value).__name__})"
             )
+
+
+def _means_something(name: str, value: Any) -> bool:
+    """Whether a value is one of those that the driver would take without a word, and should not."""
+    import oxlite
+
+    if name == "timeout":
+        return bool(value >= 0)
+    if name == "factory" and value is not None:
+        return issubclass(value, oxlite.Connection)
+    return True
 
 
 def _place(alias: str) -> str:
@@ -104,5 +124,6 @@ def _refusal(name: str) -> str:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(OPTIONS)}"
+    by_lower_case = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
+    return f"did you mean {by_lower_case[near[0]]}?" if near else f"there are: {', '.join(OPTIONS)}"

@@ -4,11 +4,12 @@ The middleware says it just before the view runs; the backend asks when a transa
 kept in the context of the request, so that requests which share a thread do not meet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-__all__ = ["offer_read_only_turns", "takes_read_only_turn"]
+__all__ = ["offer_read_only_turns", "takes_read_only_turn", "without_read_only_turns"]
 
 _NONE: Final[frozenset[str]] = frozenset()
 _turns: ContextVar[frozenset[str]] = ContextVar("oxlite_read_only_turns", default=_NONE)
@@ -26,3 +27,13 @@ def takes_read_only_turn(alias: str) -> bool:
         return False
     _turns.set(turns - {alias})
     return True
+
+
+@contextmanager
+def without_read_only_turns() -> Iterator[None]:
+    """Let transactions begin that are not the request's own."""
+    token = _turns.set(_NONE)
+    try:
+        yield
+    finally:
+        _turns.reset(token)

@@ -8,9 +8,10 @@ import inspect
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import oxlite
+from oxlite.retrying import is_stale
 
 if TYPE_CHECKING:
     from oxlite.django.base import DatabaseWrapper
@@ -22,6 +23,20 @@ _Answer = TypeVar("_Answer")
 _Function = Callable[_Arguments, _Answer]
 
 
+_COMMITTED: Final = (
+    "a transaction of it was already committed; it is not run again. What is to be run again is"
+    " one transaction: put retry() on that, and on what an on_commit() hook does"
+)
+
+
+class _Final(Exception):  # noqa: N818 - nobody sees it
+    """Brings an error past ``oxlite.retry``, which would run the function again."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class _ReadOnly(ContextDecorator):
     """A transaction in which all queries see one snapshot and no write is possible."""
 
@@ -30,11 +45,16 @@ class _ReadOnly(ContextDecorator):
 
         self._using = using
         self._atomic = Atomic(using, savepoint=True, durable=False)
-        self._were_read_only: list[bool | None] = []  # by depth; None: the outermost
 
     def __call__(self, function: Any) -> Any:
         """The function, in a transaction of its own at each call."""
         _refuse_coroutine_functions("read_only()", function)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"read_only() cannot decorate {function.__qualname__}: it is a generator, which"
+                " runs when the transaction has ended; return a list, or write"
+                " `with read_only():` in it"
+            )
         return super().__call__(function)
 
     def _recreate_cm(self) -> "_ReadOnly":
@@ -61,7 +81,7 @@ class _ReadOnly(ContextDecorator):
             self._atomic.__enter__()
         finally:
             connection.begins_read_only = False
-        self._were_read_only.append(None if outermost else connection.only_reads)
+        connection.were_read_only.append(not outermost and connection.only_reads)
         if not connection.only_reads:
             connection.set_read_only(True)
 
@@ -72,7 +92,7 @@ class _ReadOnly(ContextDecorator):
         traceback: TracebackType | None,
     ) -> None:
         connection = self._connection()
-        was_read_only = self._were_read_only.pop()
+        was_read_only = connection.were_read_only.pop()
         try:
             self._atomic.__exit__(exception_type, exception, traceback)
         finally:
@@ -99,7 +119,8 @@ def read_only(using: str | Callable[..., Any] | None = None) -> _ReadOnly | Call
             function that is decorated.
 
     Raises:
-        TypeError: A coroutine function is decorated: Django's transactions are of one thread.
+        TypeError: A coroutine function is decorated: Django's transactions are of one thread; or a
+            generator, which runs only when its transaction has ended.
         django.core.exceptions.ImproperlyConfigured: The database's ENGINE is another one.
 
     Source: https://sqlite.org/pragma.html#pragma_query_only
@@ -129,7 +150,8 @@ def retry(
 
     It is ``oxlite.retry``, which also looks behind Django's ``OperationalError``. The function must
     contain the whole transaction. Where it is called inside another one it runs once: only the
-    outermost transaction can begin anew.
+    outermost transaction can begin anew. Nor is it run again once something of it is committed: by
+    an earlier ``atomic()`` in it, outside of any, or where a hook of ``on_commit()`` has failed.
 
     Args:
         function: What to run; left out where arguments are given: ``@retry(attempts=3)``.
@@ -145,9 +167,23 @@ def retry(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         _refuse_coroutine_functions("retry()", function)
-        repeating = oxlite.retry(
+        repeating_anything = oxlite.retry(
             attempts=attempts, first_delay=first_delay, longest_delay=longest_delay
-        )(function)
+        )
+        repeating_anything(function)  # it is refused by its own name
+
+        @functools.wraps(function)
+        def attempt(*args: Any, **kwargs: Any) -> Any:
+            before = _kept()
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                if is_stale(error) and _kept() != before:
+                    error.add_note(_COMMITTED)
+                    raise _Final(error) from None
+                raise
+
+        repeating = repeating_anything(attempt)
 
         @functools.wraps(function)
         def outermost(*args: Any, **kwargs: Any) -> Any:
@@ -157,7 +193,13 @@ def retry(
             nested = connection.in_atomic_block and not all(
                 block._from_testcase for block in connection.atomic_blocks
             )
-            return (function if nested else repeating)(*args, **kwargs)
+            if nested:
+                return function(*args, **kwargs)
+            try:
+                return repeating(*args, **kwargs)
+            except _Final as final:
+                error = final.error
+            raise error
 
         return outermost
 
@@ -165,6 +207,16 @@ def retry(
         return decorate(function)
     oxlite.retry(attempts=attempts, first_delay=first_delay, longest_delay=longest_delay)
     return decorate
+
+
+def _kept() -> dict[str, tuple[int, int]]:
+    """What this thread has committed until now, by aliases, if it is something."""
+    from django.db import connections
+
+    opened = connections.all(initialized_only=True)
+    kept = {each.alias: each.kept() for each in opened if hasattr(each, "kept")}
+    # A database that is used for the first time in between is no difference by itself.
+    return {alias: counts for alias, counts in kept.items() if any(counts)}
 
 
 def _refuse_coroutine_functions(name: str, function: object) -> None:

@@ -1,7 +1,7 @@
 """``manage.py check --database default``: what is set and has no effect, and what will hurt later.
 
-Invariants: no file of a database is opened but by SQLite; no database is written (the file of the
-gate may be made).
+Invariants: no file of a database is opened but by SQLite; none is made, and none is written (the
+files beside one may be made: the log's, the gate's) unless ``init_command`` does.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.backends.base.validation import BaseDatabaseValidation
@@ -38,6 +38,8 @@ WHERE tables.type = 'table' AND keys.seq = 0
   )
 ORDER BY 1, 2
 """
+_KEPT: Final = 'journal="keep"'
+"""The driver's reason why a file was not turned to WAL mode: it was asked not to."""
 _STOCK_ENGINE: Final = "django.db.backends.sqlite3"
 
 
@@ -46,29 +48,59 @@ class DatabaseValidation(BaseDatabaseValidation):
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Look at the database; see ``docs/django.md`` for what each message means."""
+        found: list[CheckMessage] = [*super().check(**kwargs)]
         connection = self.connection
-        try:
-            connection.ensure_connection()
-        except (ImproperlyConfigured, DatabaseError) as error:
-            return [Error(f"{connection.alias}: {error}", id="oxlite.E001")]
         file = database_file(connection.settings_dict["NAME"])
-        messages = [*self._without_effect(in_file=file is not None), *self._without_index()]
+        was_open = connection.connection is not None
+        try:
+            if file is not None and not was_open:
+                if file.parent.is_dir() and not file.exists():
+                    connection.get_connection_params()
+                    return found  # of what is not there yet only the options can be looked at
+                connection.keeps_journal = True
+            connection.ensure_connection()
+            return [*found, *self._messages(file)]
+        except (ImproperlyConfigured, DatabaseError) as error:
+            return [*found, Error(f"{connection.alias}: {error}", id="oxlite.E001")]
+        finally:
+            if connection.keeps_journal:
+                connection.keeps_journal = False
+                connection.close()
+
+    def _messages(self, file: Path | None) -> Iterator[CheckMessage]:
+        yield from self._without_effect(in_file=file is not None)
+        yield from self._without_waiting()
+        yield from self._without_index()
         if file is not None:
-            messages += [*self._far_away(file), *self._older_sqlites(file)]
-        return messages
+            yield from self._far_away(file)
+            yield from self._older_sqlites(file)
+
+    def _not_turned(self, journal: str) -> CheckMessage:
+        return Info(
+            f"{self.connection.alias}: the file is in journal mode {journal}; the site's first"
+            " connection turns it to WAL, this check has not.",
+            hint="If the site has already run, somebody turns it back, or WAL mode is not possible"
+            " there: the error output of the site says so.",
+            id="oxlite.I001",
+        )
 
     def _without_effect(self, *, in_file: bool) -> Iterator[CheckMessage]:
         connection = self.connection
         driver: oxlite.Connection = connection.connection
         asked = connection.settings_dict["OPTIONS"].get("pragmas") or {}
+        keeps_journal = connection.settings_dict["OPTIONS"].get("journal") == "keep"
         hint = "Take it out of OPTIONS, or mend the reason."
         for name, requested, effective, reason in driver.settings:
-            if reason is not None and (in_file or name in asked):
+            if reason == _KEPT and connection.keeps_journal and not keeps_journal:
+                yield self._not_turned(effective)
+            elif reason is not None and (in_file or name in asked):
                 yield self._warning(
                     "W001", f"{name} = {requested} has no effect, it is {effective}: {reason}", hint
                 )
         yield from self._undone()
-        no_gate = self._no_gate() if in_file else None
+        # Without a queue nobody stands in line, and a busy_handler would be asked whether to wait.
+        queued = in_file and driver.queue_statistics() is not None
+        no_gate = self._no_gate() if queued else None
         if no_gate is not None:
             yield self._warning(
                 "W002",
@@ -79,6 +111,17 @@ class DatabaseValidation(BaseDatabaseValidation):
         if shared is not None and shared["no_sharing"]:
             yield self._warning(
                 "W001", f"durable_commit = 'shared' has no effect: {shared['no_sharing']}", hint
+            )
+
+    def _without_waiting(self) -> Iterator[CheckMessage]:
+        options = self.connection.settings_dict["OPTIONS"]
+        busy = self.connection.connection.busy
+        if "timeout" in options and busy in {"none", "handler"}:
+            reason = "busy = 'none' never waits" if busy == "none" else "busy_handler decides"
+            yield self._warning(
+                "W001",
+                f"timeout = {options['timeout']} has no effect: {reason}",
+                "Take one of the two out of OPTIONS.",
             )
 
     def _no_gate(self) -> str | None:
@@ -103,12 +146,13 @@ class DatabaseValidation(BaseDatabaseValidation):
         arguments = self.connection.get_connection_params()
         with closing(oxlite.connect(**arguments)) as untouched:
             for name, *_ in untouched.settings:
-                (wanted,) = untouched.execute(f"PRAGMA {name}").fetchone()
-                (found,) = self.connection.connection.execute(f"PRAGMA {name}").fetchone()
-                if wanted != found:
+                wanted = untouched.execute(f"PRAGMA {name}").fetchone()
+                found = self.connection.connection.execute(f"PRAGMA {name}").fetchone()
+                # A database in memory has some of them not, and answers with no row.
+                if None not in (wanted, found) and wanted != found:
                     yield self._warning(
                         "W003",
-                        f"init_command sets {name} = {found}, over the profile's {wanted}",
+                        f"init_command sets {name} = {found[0]}, over the profile's {wanted[0]}",
                         f"Write in OPTIONS {{'pragmas': {{{name!r}: …}}}}, and it is checked.",
                     )
 

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     options = _parser().parse_args(arguments)
     try:
-        connection = connect(options.filename, isolation_level=None)
+        uri = options.filename.startswith("file:")  # as the program sqlite3 has it
+        connection = connect(options.filename, isolation_level=None, uri=uri)
     except (Error, ValueError) as error:
         _report(error)
         sys.exit(1)
@@ -64,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
         "filename",
         nargs="?",
         default=":memory:",
-        help="the database to open, made if it does not exist (default: ':memory:')",
+        help="the database to open, made if it does not exist, or a URI that begins with file:"
+        " (default: ':memory:')",
     )
     parser.add_argument("sql", nargs="?", help="a statement to execute; its rows are printed")
     parser.add_argument(

@@ -100,7 +100,7 @@ def main() -> int:
         settings=SETTINGS,
         stock=found["stock"],
         oxlite=found["oxlite"],
-        declared=declarations(DECLARED),
+        declared=declarations(DECLARED, release),
     )
     print(comparison.report())
     if options.evidence:

@@ -144,7 +144,7 @@ def main() -> int:
         settings={driver.name: driver.url for driver in (STOCK, OXLITE)},
         stock=outcomes(STOCK.report),
         oxlite=outcomes(OXLITE.report),
-        declared=declarations(DECLARED),
+        declared=declarations(DECLARED, release),
     )
     print(comparison.report())
     if options.evidence:
