@@ -36,7 +36,7 @@ build: setup ## Build the package in release mode into .venv
 builds: setup ## Build the two other compilations of the same SQLite, for the lab's `build` axis
 	@scripts/builds.sh stock seed
 
-bench: build ## Set up, build, and run the lab's quick selection (five minutes): ends with the report's path
+bench: build oha ## Set up, build, and run the lab's quick selection (five minutes): ends with the report's path
 	@$(BIN)/oxlite bench all --quick --again --results target/bench
 
 oha: setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
@@ -51,7 +51,7 @@ test-python: build oha
 	$(BIN)/python -m pytest
 
 test-interpreters: build
-	@scripts/test_interpreters.sh driver cpython
+	@scripts/test_interpreters.sh
 
 test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Python here
 	@scripts/test_interpreters.sh cpython

@@ -96,6 +96,21 @@ def test_safety_is_advised_where_it_is_cheap() -> None:
     assert dear.forms()["SQLAlchemy"] == 'create_engine("sqlite+oxlite:///app.db?profile=web")'
 
 
+def test_safety_is_given_up_only_if_it_was_dear_in_every_repeat() -> None:
+    mixed = inserts(100.0, 300.0)
+    mixed.rows[1].samples[2].figures["inserts_per_second"] = 90.0
+    assert recommend([mixed], directory=HERE, anyway=True).options() == {"profile": "durable"}
+
+
+def test_advice_about_writes_only_says_so_to_who_names_their_part() -> None:
+    runs = [inserts(100.0, 300.0), kv((1.0,) * 3, (2.0,) * 3)]
+    said = recommend(runs, writes=0.05, directory=HERE, anyway=True)
+    about = {one.setting: "it is about writes only" in one.reason for one in said.advice}
+    assert about == {"driver": False, "profile": True}
+    unsaid = recommend(runs, directory=HERE, anyway=True)
+    assert not any("writes only" in one.reason for one in unsaid.advice)
+
+
 def test_the_url_is_one_that_opens(tmp_path: Path) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
     form = recommend([inserts(100.0, 300.0)], directory=HERE, anyway=True).forms()["SQLAlchemy"]
@@ -117,7 +132,7 @@ def test_every_question_is_of_rows_and_figures_that_exist(question: Any) -> None
 
 def test_runs_of_another_machine_are_refused(recorded: Recorded) -> None:
     run = read(recorded("kv"))
-    assert recommend([run], directory=HERE).value("driver") in {"oxlite", "stdlib"}
+    assert recommend([run], directory=recorded("kv").parent).value("driver") in {"oxlite", "stdlib"}
     assert run.rows[0].environment is not None
     run.rows[0].environment["machine"]["cpu"]["model"] = "Z80"
     with pytest.raises(UsageError, match="another machine: processor Z80 there"):
@@ -125,8 +140,17 @@ def test_runs_of_another_machine_are_refused(recorded: Recorded) -> None:
     assert recommend([run], directory=HERE, anyway=True).advice
 
 
+def test_runs_on_another_file_system_are_refused(recorded: Recorded) -> None:
+    run = read(recorded("kv"))
+    assert run.rows[0].environment is not None
+    run.rows[0].environment["machine"]["file_system"]["type"] = "nfs"
+    with pytest.raises(UsageError, match=r"another file system: file system nfs there, \S+ in /"):
+        recommend([run], directory=recorded("kv").parent)
+    assert recommend([run], directory=recorded("kv").parent, anyway=True).advice
+
+
 def test_the_command(bench: Callable[..., Any], recorded: Recorded) -> None:
-    ended = bench("recommend", recorded("kv"))
+    ended = bench("recommend", recorded("kv"), "--directory", recorded("kv").parent)
     assert ended.returncode == 0, ended.stderr
     assert "driver = " in ended.stdout
     assert "busy: not measured; run `oxlite bench gate" in ended.stdout

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import threading
+import time
 from array import array
 from collections.abc import Callable
 from contextlib import closing
@@ -139,6 +140,40 @@ def test_the_handlers_sleep_as_they_say() -> None:
     for asked, middle_ms in enumerate(growing):
         assert 0.5 * middle_ms <= handlers.jitter_ms(asked) <= 1.5 * middle_ms
     assert [handlers.reversed_ms(asked) for asked in range(14)] == [*growing[11::-1], 1, 1]
+    assert [handlers.held_ms(asked, 10_000) for asked in range(20)] == growing
+    assert [handlers.held_ms(asked, 350) for asked in range(11, 14)] == [100, 22, 0]
+
+
+@pytest.mark.parametrize("name", ["reversed", "held"])
+def test_a_handler_lets_others_run_or_not(name: str) -> None:
+    wait = handlers.handler(name, 10.0)
+    turns, longest_pause = 0, 0.0
+    begun, done = threading.Event(), threading.Event()
+
+    def run() -> None:
+        nonlocal turns, longest_pause
+        last, is_last = time.monotonic(), False
+        while not is_last:
+            is_last = done.is_set()  # then it looks once more
+            now = time.monotonic()
+            longest_pause = max(longest_pause, now - last)
+            turns, last = turns + 1, now
+            begun.set()
+
+    other = threading.Thread(target=run)
+    other.start()
+    try:
+        assert begun.wait(30)
+        before = turns
+        assert wait({"reversed": 0, "held": 11}[name])  # both sleep 100 ms
+        after = turns
+    finally:
+        done.set()
+        other.join()
+    if name == "held":
+        assert longest_pause >= 0.1
+    else:
+        assert after - before > 100
 
 
 @pytest.mark.parametrize("name", HANDLERS)

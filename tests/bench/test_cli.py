@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--scenario", "driver=oxlit"), "did you mean 'oxlite'"),
         (("kv", "--scenario", "journal=wall"), "did you mean 'wal'"),
         (("kv", "--scenario", "jornal=wal"), "did you mean 'journal'"),
-        (("kv", "--scenario", "pools=shared"), "no axis 'pools'"),
+        (("kv", "--scenario", "mapper=django"), "no axis 'mapper'"),
         (("kv", "--directory", "/absent/directory"), "is not a directory"),
         (("kv", "--json", "/absent/directory/r.json"), "is not a directory"),
         (("kv", "--json", "/proc/r.json"), "cannot write /proc/r.json"),

@@ -5,19 +5,28 @@ that what is found does not depend on how busy this machine is.
 """
 
 import copy
-import itertools
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oxlite.bench import UsageError
-from oxlite.bench.comparing import BETTER, SAME, UNKNOWN, WORSE, UnlikeError, compare, permutation
+from oxlite.bench.comparing import (
+    BETTER,
+    SAME,
+    UNKNOWN,
+    WORSE,
+    UnlikeError,
+    Verdicts,
+    compare,
+)
 from oxlite.bench.harness import record
-from oxlite.bench.harness.model import Result
+from oxlite.bench.harness.model import Plan, Result, Row, Sample
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.stored import read
 from oxlite.bench.workloads.kv.workload import KvWorkload
 
@@ -100,7 +109,113 @@ def test_too_few_repeats_are_said_to_be(recorded: Recorded) -> None:
         scattered(recorded("kv"), seed, slower=s, repeats=3) for seed, s in ((1, 1.0), (2, 2.0))
     ]
     assert verdicts(*pair) == {OURS: UNKNOWN}
-    assert not compare(*pair).worse()
+    found = compare(*pair)
+    assert not found.worse()
+    with pytest.raises(UsageError, match=r"it takes 4 in each run \(--repeats 4"):
+        found.require_judged()
+
+
+def many(seed: int, slower: float = 1.0, *, all_of_them: bool = True, repeats: int = 5) -> Result:
+    """A run of twelve rows of Oxlite's, each with its peer; as slow as said are all, or the first.
+
+    A round that is slower than others is so for all rows.
+    """
+    stream = random.Random(seed)
+    rounds = [stream.gauss(1.0, SCATTER) for _ in range(repeats)]
+    rows, compared = [], {}
+    for place in range(12):
+        scenario = Scenario("oxlite", "wal", "tuned", "backoff", "tuned", threads=str(place + 1))
+        peer = replace(scenario, driver="stdlib", build="own")
+        factor = slower if all_of_them or not place else 1.0
+        for one, times in ((scenario, factor), (peer, 1.0)):
+            figures = [times * one_round * stream.gauss(1.0, SCATTER) for one_round in rounds]
+            rows.append(Row(one, [Sample({"wall_seconds": figure}) for figure in figures]))
+        compared[scenario.label] = [peer.label]
+    return Result(
+        "kv", {}, Plan(repeats), repeats, [], rows, [], "", "", "2026-01-01", 1.0, compared=compared
+    )
+
+
+@pytest.mark.parametrize(("all_of_them", "at_least"), [(True, 17), (False, 14)])
+def test_many_rows_need_no_more_repeats(*, all_of_them: bool, at_least: int) -> None:
+    found = [
+        compare(many(seed), many(seed + 500, 1.1, all_of_them=all_of_them)) for seed in range(20)
+    ]
+    assert sum(one.changes[0].verdict == WORSE for one in found) >= at_least
+    assert all(one.changes[0].probability is not None for one in found)
+    wrong = [one for one in found if not all_of_them and verdict_count(one, SAME) < 11]
+    assert len(wrong) <= 2
+
+
+def verdict_count(found: Verdicts, verdict: str) -> int:
+    return sum(change.verdict == verdict for change in found.changes)
+
+
+def test_of_many_equal_rows_hardly_any_is_called_different() -> None:
+    # Without a threshold, and so by chance alone.
+    different = [
+        seed
+        for seed in range(150)
+        if verdict_count(compare(many(seed), many(seed + 5000), threshold=0), SAME) < 12
+    ]
+    assert len(different) <= 0.05 * 150
+
+
+def failing(result: Result, part: float) -> Row:
+    """The row of Oxlite's, in which so large a part of the operations fails, in no time."""
+    row = next(row for row in result.rows if row.label == OURS)
+    for sample in row.samples:
+        sample.asked = 1000
+        sample.errors = {"OperationalError: locked": int(1000 * part)} if part else {}
+        sample.figures["wall_seconds"] *= 1 - part
+    return row
+
+
+def test_failing_fast_is_worse_and_not_better(recorded: Recorded) -> None:
+    usual, broken = scattered(recorded("kv"), 1), scattered(recorded("kv"), 2)
+    failing(usual, 0.0)
+    failing(broken, 0.5)
+    found = compare(usual, broken)
+    assert found.worse()
+    assert not found.changes
+    assert found.missing[OURS] == "fails now: 3,500 of 7,000 operations"
+    assert not compare(broken, usual, metrics=["jain"]).worse()
+    with pytest.raises(UsageError, match="it is of all the work, which was not done"):
+        compare(broken, broken)
+
+
+def test_figures_that_can_be_zero_are_not_dropped_in_silence(recorded: Recorded) -> None:
+    usual, zeros = scattered(recorded("kv"), 1), scattered(recorded("kv"), 2)
+    for row in zeros.rows:
+        row.samples[0].figures["jain"] = 0.0
+    found = compare(usual, zeros, metrics=["wall_seconds", "jain"])
+    assert [change.metric.name for change in found.changes] == ["wall_seconds"]
+    [reason] = found.missing.values()
+    assert reason == "it has zeros, of which there are no ratios"
+
+
+def test_a_row_that_is_gone_is_worse_if_it_is_oxlites(recorded: Recorded) -> None:
+    usual = scattered(recorded("kv"), 1)
+    fewer = scattered(recorded("kv"), 2)
+    fewer.rows = [row for row in fewer.rows if row.label != OURS]
+    found = compare(usual, fewer)
+    assert found.missing[OURS] == "only in the old run"
+    assert found.worse()
+    assert not compare(fewer, usual).worse()
+    ours = scattered(recorded("kv"), 2)
+    ours.rows = [row for row in ours.rows if row.label == OURS]
+    assert not compare(usual, ours).worse()
+
+
+def test_a_part_of_a_run_and_another_warm_up_are_said(recorded: Recorded) -> None:
+    usual, part = scattered(recorded("kv"), 1), scattered(recorded("kv"), 2)
+    assert not compare(usual, part).remarks
+    part.interrupted = True
+    part.plan = replace(part.plan, warm_ups=3)
+    assert compare(usual, part).remarks == [
+        "the new run was interrupted: it is a part, of 7 repeats",
+        "the old run had 0 warm-up rounds, the new one 3",
+    ]
 
 
 def test_a_row_that_fails_now_is_worse(recorded: Recorded) -> None:
@@ -153,21 +268,10 @@ def test_what_cannot_be_compared_at_all(recorded: Recorded) -> None:
     usual = scattered(recorded("kv"), 1)
     with pytest.raises(UsageError, match="different workloads"):
         compare(usual, read(recorded("driver")), anyway=True)
-    with pytest.raises(UsageError, match="no metric 'speed'"):
+    with pytest.raises(UsageError, match="unknown metric of kv 'speed'"):
         compare(usual, usual, metrics=["speed"])
-
-
-def test_the_permutation_test_counts_divisions() -> None:
-    # All of the first are below all of the second: 2 of the 70 divisions are as far apart.
-    assert permutation([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
-    assert permutation([1, 2, 4, 8], [1, 2, 4, 8]) == 1
-    few = [1.0, 1.1, 1.2]
-    every = [(a, b) for a, b in itertools.permutations(few, 2)]
-    assert all(permutation([a], [b]) == 1 for a, b in every)
-    # Too many divisions to look at all of them: seeded, so the same each time.
-    stream = random.Random(1)
-    many = [[stream.gauss(m, 0.1) for _ in range(20)] for m in (1.0, 1.2)]
-    assert permutation(*many) == permutation(*many) < 0.001
+    with pytest.raises(UsageError, match="did you mean 'wall_seconds'"):
+        compare(usual, usual, metrics=["wall_second"])
 
 
 def test_the_command_has_exit_codes_for_automation(
@@ -182,6 +286,11 @@ def test_the_command_has_exit_codes_for_automation(
     worse = bench("compare", usual, slow)
     assert (worse.returncode, "1 worse" in worse.stdout) == (1, True)
     assert bench("compare", slow, usual).returncode == 0
+    few = tmp_path / "few.json"
+    few.write_text(record.dumps(scattered(recorded("kv"), 3, repeats=3), metrics))
+    unjudged = bench("compare", few, few)
+    assert (unjudged.returncode, "1 too few repeats" in unjudged.stdout) == (2, True)
+    assert "it takes 4 in each run" in unjudged.stderr
     data = json.loads(slow.read_text())
     data["parameters"]["keys"] = 5
     slow.write_text(json.dumps(data))

@@ -260,7 +260,8 @@ def test_a_worker_that_hangs_is_ended_at_once(
         (Bar(turns.SCALING, 2.0), [1.0, 2.5, 3.0], "held, not in every repeat"),
         (Bar(turns.SCALING, 2.0), [1.0, 1.0, 3.0], "missed by 50%, not in every repeat"),
         (Bar(turns.SCALING, 2.0, at_least=False), [1.0, 2.0], "held"),
-        (Bar(turns.SCALING, 2.0, at_least=False), [3.0], "missed by 50%"),
+        (Bar(turns.SCALING, 2.0, at_least=False), [3.0, 3.0], "missed by 50%"),
+        (Bar(turns.SCALING, 2.0), [3.0], "not known: one repeat"),
         (Bar(turns.SCALING, 2.0), [], "not known"),
     ],
 )

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from oxlite.bench import UsageError
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness import record
+from oxlite.bench.harness.databases import Database, make_file, rows_of_file
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.threads import Window, together
@@ -54,7 +56,7 @@ def test_the_ladder_adds_one_thing_a_step() -> None:
 
 
 def place(driver: str, path: Path, **axes: str) -> Place:
-    work.create_database(path, "sound", "wal")
+    make_file(path, "wal", partial(work.fill, mode="sound"))
     found = DRIVERS.get(driver)
     return Place(found, path, Scenario(driver, build=found.default_build, **axes), 5.0)
 
@@ -86,7 +88,7 @@ def test_every_style_inserts_all_rows_of_all_threads(
             done = iter(len(one.outcomes) for one in found)
             assert not any(number for one in found for number in one.outcomes)
             left = [own[next(done) :] if own else own for own in left]
-    assert verify.check_table(path, rows, [])[0] == len(rows)
+    verify.check_table(rows_of_file(path, work.TABLE), rows, [])
     assert not errors.kinds()
 
 
@@ -95,7 +97,7 @@ def test_rows_of_a_transaction_end_with_its_commit(size: int | None, tmp_path: P
     path, rows = tmp_path / "i.db", work.rows(SMALL)
     where = place("stdlib", path, pragmas="tuned")
     [done] = together([climber(lambda: closing(where.warm()), rows, size)], 60, 0)
-    assert verify.check_table(path, rows, [])[0] == len(rows)
+    verify.check_table(rows_of_file(path, work.TABLE), rows, [])
     assert all(map(int.__le__, done.begun_ns, done.ended_ns))
     assert len(set(done.ended_ns)) == -(-len(rows) // (size or len(rows)))
 
@@ -106,7 +108,7 @@ def test_the_time_ends_a_transaction_of_any_size(tmp_path: Path) -> None:
     with climber(lambda: closing(where.warm()), rows, None)() as body:
         done = body(Window(0, 0, 0))
     assert len(done.outcomes) == 1
-    verify.check_table(path, rows[:1], [])
+    verify.check_table(rows_of_file(path, work.TABLE), rows[:1], [])
 
 
 def test_the_ladder_and_threads_run_and_are_compared(tmp_path: Path, listener: Listener) -> None:
@@ -190,14 +192,14 @@ def test_who_does_not_wait_is_told_that_the_database_is_locked(
 def test_a_table_that_lost_a_row_fails_its_scenario(
     tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = verify.check_table
+    read = Database.rows
 
-    def lossy(path: Path, *rows: Any) -> tuple[int, str]:  # noqa: ANN401
-        with closing(sqlite3.connect(path)) as connection, connection:
+    def lossy(database: Database, query: str) -> list[Any]:
+        with closing(sqlite3.connect(database.path)) as connection, connection:
             connection.execute("DELETE FROM users WHERE username = 'user0'")
-        return check(path, *rows)
+        return read(database, query)
 
-    monkeypatch.setattr(verify, "check_table", lossy)
+    monkeypatch.setattr(Database, "rows", lossy)
     request = Request("inserts", TINY, ["driver=stdlib,step=normal"], repeats=1, directory=tmp_path)
     result = perform(request, listener)
     assert result.failed()

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.harness.databases import make_file, rows_of_file
 from oxlite.bench.workloads.inserts import figures, verify, work
 from oxlite.bench.workloads.inserts.figures import Outcome
 from oxlite.bench.workloads.inserts.parameters import InsertsParameters
@@ -82,7 +84,7 @@ def test_the_redundant_index_is_there_in_the_faithful_mode_alone(
     mode: str, indexes: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "i.db"
-    work.create_database(path, mode, "wal")
+    make_file(path, "wal", partial(work.fill, mode=mode))
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute("PRAGMA index_list(users)").fetchall()
         assert [row[2] for row in found] == [1] * indexes
@@ -135,7 +137,7 @@ def test_what_a_worker_hands_over_is_read() -> None:
 def worked(tmp_path: Path) -> tuple[Path, list[Sequence[work.Row]], list[Outcome]]:
     """A database into which two threads have inserted, one of them once in vain."""
     path = tmp_path / "inserts.db"
-    work.create_database(path, "faithful", "rollback")
+    make_file(path, "rollback", partial(work.fill, mode="faithful"))
     rows = work.rows(SMALL)
     shares = [work.share(rows, thread, 2) for thread in range(2)]
     found = [outcome([0, 1, 0]), outcome([0] * 4)]
@@ -146,7 +148,8 @@ def worked(tmp_path: Path) -> tuple[Path, list[Sequence[work.Row]], list[Outcome
 
 def checked(worked: Any, *errors: str) -> tuple[int, str]:  # noqa: ANN401
     path, shares, found = worked
-    return verify.check_table(path, *verify.acknowledged(shares, found, errors))
+    table = rows_of_file(path, work.TABLE)
+    return len(table), verify.check_table(table, *verify.acknowledged(shares, found, errors))
 
 
 def test_the_right_table_is_accepted(worked: Any) -> None:  # noqa: ANN401

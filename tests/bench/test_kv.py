@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.drivers.oxlite import BUSY
 from oxlite.bench.harness import record, statistics
+from oxlite.bench.harness.databases import make_file, rows_of_file
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.statistics import supported
@@ -73,10 +75,18 @@ def test_parameters_out_of_range_are_refused(changes: dict[str, Any]) -> None:
         replace(SMALL, **changes)
 
 
+def fill(connection: Connection, _: Driver) -> None:
+    work.fill(connection, SMALL)
+
+
+def table_of(path: Path) -> dict[str, str]:
+    return dict(rows_of_file(path, work.TABLE))
+
+
 @pytest.mark.parametrize("journal", ["rollback", "wal"])
 def test_the_database_is_alone_and_in_its_mode(journal: str, tmp_path: Path) -> None:
     path = tmp_path / "kv.db"
-    work.create_database(path, SMALL, journal)
+    make_file(path, journal, fill)
     assert [entry.name for entry in tmp_path.iterdir()] == ["kv.db"]
     with closing(sqlite3.connect(path)) as connection:
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
@@ -93,7 +103,7 @@ def done(count: int, start_ns: int = 1000) -> Outcome:
 def worked(tmp_path: Path) -> tuple[Path, list[list[work.Operation]], list[Outcome]]:
     """A database on which two processes have worked, one after the other."""
     path = tmp_path / "kv.db"
-    work.create_database(path, SMALL, "rollback")
+    make_file(path, "rollback", fill)
     streams = [work.stream(SMALL, process) for process in range(2)]
     with closing(sqlite3.connect(path)) as connection, connection:
         for stream in streams:
@@ -108,8 +118,9 @@ def alter(path: Path, sql: str) -> None:
 
 def test_the_right_table_is_accepted(worked: Any) -> None:  # noqa: ANN401
     path, streams, found = worked
-    rows = verify.check_table(path, work.loaded(SMALL), streams, found)
-    verify.check_after(path, work.loaded(SMALL), streams, rows)
+    table = table_of(path)
+    verify.check_table(table, work.loaded(SMALL), streams, found)
+    verify.check_after(table, work.loaded(SMALL), streams, len(table))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,7 @@ def test_a_wrong_table_is_found_out(worked: Any, sql: str, message: str) -> None
     path, streams, found = worked
     alter(path, sql)
     with pytest.raises(VerificationError, match=message):
-        verify.check_table(path, work.loaded(SMALL), streams, found)
+        verify.check_table(table_of(path), work.loaded(SMALL), streams, found)
 
 
 def test_a_lost_update_is_found_out(worked: Any) -> None:  # noqa: ANN401
@@ -132,7 +143,7 @@ def test_a_lost_update_is_found_out(worked: Any) -> None:  # noqa: ANN401
     key = next(k for k, v in streams[1] if v is not None and k in work.loaded(SMALL))
     alter(path, f"UPDATE kv SET v = '{work.loaded(SMALL)[key]}' WHERE k = '{key}'")
     with pytest.raises(VerificationError, match="nobody wrote there last"):
-        verify.check_table(path, work.loaded(SMALL), streams, found)
+        verify.check_table(table_of(path), work.loaded(SMALL), streams, found)
 
 
 def test_a_write_that_failed_with_a_lock_must_not_be_there(worked: Any) -> None:  # noqa: ANN401
@@ -140,16 +151,16 @@ def test_a_write_that_failed_with_a_lock_must_not_be_there(worked: Any) -> None:
     found[1].outcomes = array("H", [1]) * len(streams[1])
     found[1].errors = ["OperationalError: database is locked"]
     with pytest.raises(VerificationError, match="nobody wrote there last"):
-        verify.check_table(path, work.loaded(SMALL), streams, found)
+        verify.check_table(table_of(path), work.loaded(SMALL), streams, found)
     found[1].errors = ["OperationalError: disk I/O error"]
-    verify.check_table(path, work.loaded(SMALL), streams, found)
+    verify.check_table(table_of(path), work.loaded(SMALL), streams, found)
 
 
 def test_strangers_are_found_out_at_the_end(worked: Any) -> None:  # noqa: ANN401
     path, streams, _ = worked
     alter(path, "INSERT INTO kv VALUES('stranger', 'x')")
     with pytest.raises(VerificationError, match="1 of them that nobody wrote"):
-        verify.check_after(path, work.loaded(SMALL), streams, 1)
+        verify.check_after(table_of(path), work.loaded(SMALL), streams, 1)
 
 
 def test_figures_count_every_statement_once() -> None:
@@ -273,7 +284,12 @@ IMPOSSIBLE = {
     for pragmas in ("stock", "tuned")
     for busy in policies
 }
-CELLS = 2 * 2 * 2 * len(POLICIES)
+OF_SQLITE = 2 * 2 * 2 * len(POLICIES) - len(IMPOSSIBLE)
+OF_APSW = 2 * 2 * 2
+CELLS = OF_SQLITE + OF_APSW + 1
+"""PostgreSQL has a cell beside them."""
+LEFT = OF_SQLITE // 4 + OF_APSW - 1
+"""The default has of apsw what its user would choose."""
 
 
 class Nothing:
@@ -296,14 +312,15 @@ def test_the_default_has_every_cell_but_the_rollback_tuned_ones(
 ) -> None:
     every = selected(listener, tmp_path, monkeypatch, every=True)
     default = selected(listener, tmp_path, monkeypatch)
-    assert len(every.rows) == CELLS - len(IMPOSSIBLE)
+    assert len(every.rows) == CELLS
     assert not every.left
     for result in (every, default):
         assert {cell.scenario.label for cell in result.impossible} == IMPOSSIBLE
     rows = {row.label for row in default.rows}
     assert rows | set(default.left) == {row.label for row in every.rows}
-    assert len(default.left) == len(every.rows) / 4
-    assert all("rollback tuned" in label for label in default.left)
+    assert len(default.left) == LEFT
+    assert all("rollback tuned" in label or label[:4] == "apsw" for label in default.left)
+    assert "apsw wal tuned backoff" in rows
 
 
 def test_the_quick_selection_tells_the_story(
@@ -313,7 +330,7 @@ def test_the_quick_selection_tells_the_story(
     rows = [row.label for row in quick.rows]
     assert rows[0] == "stdlib rollback stock backoff"
     assert {"stdlib wal tuned backoff", "oxlite wal tuned fair"} <= set(rows)
-    assert len(rows) + len(quick.left) == CELLS - len(IMPOSSIBLE)
+    assert len(rows) + len(quick.left) == CELLS
     assert {cell.scenario.label for cell in quick.impossible} == IMPOSSIBLE
     assert not selected(listener, tmp_path, monkeypatch, scenarios=["busy=none"]).left
 
@@ -331,7 +348,7 @@ def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_run(
     page = tmp_path / "r.md"
     with pytest.raises(UnwrittenError, match="cannot write /dev/full: No space left") as caught:
         selected(listener, tmp_path, monkeypatch, json_file=Path("/dev/full"), markdown_file=page)
-    assert len(caught.value.result.rows) == (CELLS - len(IMPOSSIBLE)) * 3 / 4
+    assert len(caught.value.result.rows) == CELLS - LEFT
     assert page.read_text().count("| scenario |") == 3
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.md"]
 
@@ -351,7 +368,7 @@ def gate_row(busy: str, waits_ms: range, count: int) -> Row:
     waits_ns = array("Q", [1_000_000 * wait for wait in waits_ms]) * count
     found = statistics.latencies(waits_ns)
     figure = {"wall_seconds": 1.0, "write_p99_ms": float(waits_ms[-1])}
-    return Row(scenario, [Sample(figure)], {"write": found})
+    return Row(scenario, [Sample(figure)] * 2, {"write": found})
 
 
 def test_the_gate_is_compared_with_fair_in_its_longest_waits() -> None:

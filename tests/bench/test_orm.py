@@ -1,30 +1,35 @@
 """The workload orm: every operation does its work on every driver, and is compared."""
 
 import gc
+import os
 import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
-from oxlite.bench import UsageError
+from oxlite.bench import UsageError, WorkerError
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.layout import DASH
+from oxlite.bench.scenarios import interpreters
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm import worker
-from oxlite.bench.workloads.orm.figures import SUM
+from oxlite.bench.workloads.orm.figures import METRICS, SUM
 from oxlite.bench.workloads.orm.operations import TIMED
 from oxlite.bench.workloads.orm.parameters import OrmParameters
+from oxlite.bench.workloads.orm.ratio import TURNS, ratio
 from oxlite.bench.workloads.orm.session import MOST_TIMES, OrmSession
 from oxlite.bench.workloads.orm.table import TABLES
 from oxlite.bench.workloads.orm.threads import run_threads
+from oxlite.bench.workloads.orm.workload import OrmWorkload
 
 TINY = {"level": 1, "at_least_seconds": 0.0}
 
@@ -174,17 +179,78 @@ def test_what_is_short_is_done_again_by_all_as_often(
     parameters = {**TINY, "operation": ["select_by_pk"], "at_least_seconds": 60.0}
     asked = ["driver=oxlite,pragmas=tuned,mapper=sqlalchemy"]
     result = perform(Request("orm", parameters, asked, repeats=1, directory=tmp_path), listener)
-    titles = [timed.title for timed in OrmParameters(operation=["select_by_pk"]).operations()]
+    operations = OrmParameters(operation=["select_by_pk"]).operations()
+    titles = [timed.title for timed in operations]
+    metrics = [timed.metric for timed in operations]
     for row in result.rows:
         [sample] = row.samples
-        assert sample.detail["times"] == dict.fromkeys(titles, MOST_TIMES)
+        turns_ms = sample.detail[TURNS]
+        assert [len(turns_ms[metric]) for metric in metrics] == [MOST_TIMES] * len(titles)
+        assert [median(turns_ms[metric]) for metric in metrics] == [
+            sample.figures[metric] for metric in metrics
+        ]
     [turns] = result.orders
     labels = [row.label for row in result.rows]
-    assert len(turns) == len(titles) * MOST_TIMES * len(labels)
+    assert len(turns) == len(titles) * (1 + MOST_TIMES) * len(labels)  # the first warms up
     pairs = [tuple(turns[place : place + 2]) for place in range(0, len(turns), 2)]
     assert all(sorted(pair) == sorted(labels) for pair in pairs)
     assert len(set(pairs)) == 2
-    assert [heard[2] for heard in listener.heard if heard[0] == "ended"] == titles * 2
+    assert [heard[2] for heard in listener.heard if heard[0] == "ended"] == titles
+
+
+def test_a_worker_that_cannot_say_where_it_ran_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    title = "model_object_creation"
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(tmp_path, keep=False))
+        session = OrmSession(OrmParameters(level=1, operation=[title]), place, stack)
+        for _ in range(2):
+            session.do(SCENARIO, title)
+        first = session._runners[SCENARIO]
+
+        def fails(*_: object, **__: object) -> None:
+            raise WorkerError("no report")
+
+        monkeypatch.setattr(first.group, "environment", fails)
+        with pytest.raises(WorkerError, match="no report"):
+            session.measure(SCENARIO, with_environment=True)
+        # As after an interruption: the same is told again.
+        assert session.measure(SCENARIO, with_environment=False).figures
+        assert session._runners[SCENARIO] is first
+        session.do(SCENARIO, title)
+        assert first.worker.process.poll() is not None
+        assert session._runners[SCENARIO].elapsed_ns[title] == []
+
+
+def test_a_round_has_new_workers_on_one_processor(tmp_path: Path) -> None:
+    alone, threads = "model_object_creation", "light_threading"
+    everywhere = os.sched_getaffinity(0)
+    seen: list[tuple[int, set[int]]] = []
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(tmp_path, keep=False))
+        parameters = OrmParameters(level=1, operation=[alone, threads])
+        session = OrmSession(parameters, place, stack)
+        for _ in range(3):
+            for scenario in (SCENARIO, replace(SCENARIO, driver="oxlite", build="tuned")):
+                session.do(scenario, threads)
+                pid = session._runners[scenario].worker.process.pid
+                assert os.sched_getaffinity(pid) == everywhere
+                session.do(scenario, alone)
+                seen.append((pid, os.sched_getaffinity(pid)))
+                assert session._runners[scenario].elapsed_ns[alone] == []  # warmed up, not counted
+                assert session.again(alone)
+                session.do(scenario, alone)
+                assert len(session._runners[scenario].elapsed_ns[alone]) == 1
+            for scenario in list(session._runners):
+                sample = session.measure(scenario, with_environment=True)
+                assert sample.environment is not None
+                assert sample.environment["machine"]["cpu"]["usable_cores"] == len(everywhere)
+    assert len({pid for pid, _ in seen}) == 6
+    rounds = [seen[place][1] for place in range(0, 6, 2)]
+    assert rounds == [seen[place][1] for place in range(1, 6, 2)]
+    assert all(len(processors) == 1 for processors in rounds)
+    assert (rounds[0] != rounds[1]) is (len(everywhere) > 1)
 
 
 @pytest.mark.parametrize("one_by_one", [True, False])
@@ -232,6 +298,7 @@ def test_verdicts_are_of_the_interval() -> None:
     [remark] = drawing.remarks
     assert "oxlite: 1 of 3 lines are not slower than stdlib" in remark
     assert f"slower: {metrics[1].title} 0.50 (0.50{DASH}0.50)" in remark
+    assert remark.endswith("; of lines that are all equal, up to 0.047 would look slower")
     assert f"not known: {metrics[2].title} 2.00 (0.50{DASH}2.00)" in remark
     del rows[1].samples[5]
     [drawing] = TABLES[0].drawings(result)
@@ -239,6 +306,55 @@ def test_verdicts_are_of_the_interval() -> None:
     rows[1].failure = "gone"
     [drawing] = TABLES[0].drawings(result)
     assert drawing.remarks[0] == "oxlite: nothing was compared with stdlib"
+
+
+def test_all_of_it_has_all_builds(
+    tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Scenario] = []
+
+    def session(_: OrmWorkload, __: OrmParameters, scenarios: Sequence[Scenario], ___: Any) -> Any:  # noqa: ANN401
+        seen.extend(scenarios)
+        raise OSError("enough")
+
+    monkeypatch.setattr(OrmWorkload, "session", session)
+    monkeypatch.setattr(interpreters, "missing", lambda _: None)
+    with pytest.raises(UsageError, match="enough"):
+        perform(Request("orm", TINY, every=True, directory=tmp_path), listener)
+    settings = {("rollback", "stock"), ("wal", "tuned"), ("wal", "durable")}
+    found = {(one.driver, one.build, one.journal, one.pragmas, one.mapper) for one in seen}
+    assert found == {
+        (driver, build, *setting, mapper)
+        for driver, build in (
+            ("stdlib", "own"),
+            *(("oxlite", b) for b in ("tuned", "stock", "seed")),
+        )
+        for setting in settings
+        for mapper in ("sqlalchemy", "django")
+    } | {("postgresql", "own", None, None, mapper) for mapper in ("sqlalchemy", "django")}
+
+
+def test_each_turn_is_paired_with_the_one_beside_it_and_rounds_count() -> None:
+    [timed, *_] = TIMED
+    metric = METRICS[0]
+    assert metric.name == timed.metric
+
+    def row(driver: str, *rounds: Sequence[float]) -> Row:
+        samples = [
+            Sample({metric.name: median(turns)}, detail={TURNS: {metric.name: list(turns)}})
+            for turns in rounds
+        ]
+        return Row(Scenario(driver), samples)
+
+    # The machine is twice as slow in the second turn of each round, for both.
+    slow = row("stdlib", [10.0, 20.0, 10.0], [10.0, 20.0, 12.0])
+    quick = row("oxlite", [5.0, 10.0, 5.0], [5.0, 8.0, 4.0])
+    result = Result("orm", {}, Plan(), 2, [], [slow, quick], [], "", "", "", 1.0)
+    found = ratio(result, quick, metric, slow)
+    assert found is not None
+    assert found.median == 2.25
+    assert (found.interval.low, found.interval.high) == (2.0, 2.5)
+    assert found.interval.confidence == pytest.approx(1 - 2 / 2**2)
 
 
 def test_builds_and_settings_are_compared_beside_what_was_published() -> None:

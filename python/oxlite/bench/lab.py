@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
 from oxlite.bench.harness import interrupts, machine, record
 from oxlite.bench.harness.files import Destination, reserved
@@ -46,7 +47,8 @@ class Request:
         time_budget_seconds: no round begins that would probably end later.
         directory: where the working directory is made; the system's temporary one.
         keep: leave the working directory, with the databases of the last round.
-        json_file: where to write the result.
+        json_file: where to write the result; a part of a run does not replace a whole one, but
+            is written beside it (see :func:`beside`).
         markdown_file: where to write the report for a paper.
     """
 
@@ -88,6 +90,19 @@ class InterruptedRun(Interrupted):
         self.result = result
 
 
+DURABILITY = (
+    "PostgreSQL waits for the disk at each commit. SQLite does so with synchronous=FULL; with "
+    "NORMAL in WAL mode it does not (pragmas=tuned, step=normal and those above it, settings=wal "
+    "and engine), and what was committed last may be lost with the power."
+)
+
+
+def _cautions(scenarios: Sequence[Scenario]) -> list[str]:
+    """What must be known to compare these scenarios."""
+    servers = {DRIVERS.get(scenario.driver).is_server for scenario in scenarios}
+    return [DURABILITY] if servers == {True, False} else []
+
+
 @dataclass(frozen=True)
 class _Chosen:
     """The cells of a run, and the labels of those that only ``--all`` measures."""
@@ -110,14 +125,14 @@ def perform(request: Request, listener: Listener) -> Result:
     """
     workload = WORKLOADS.get(request.workload)
     parameters = workload.parameters(request.parameters, quick=request.quick)
-    plan = _plan(workload, request)
+    plan = planned(workload, request)
     chosen = _choose(workload, workload.grids(parameters), request)
     possible = [cell.scenario for cell in chosen.cells if cell.reason is None]
     parent = request.directory or Path(tempfile.gettempdir())
     with interrupts.handled(), ExitStack() as stack:
         files = _reserve(request, stack)
         place = stack.enter_context(scratch(parent, keep=request.keep))
-        notes = machine.notes(parent)
+        notes = [*machine.notes(parent), *_cautions(possible)]
         started_at = datetime.datetime.now(datetime.UTC)
         clock_at_start = time.monotonic()
         cut: CutShort | None = None
@@ -166,6 +181,8 @@ def perform(request: Request, listener: Listener) -> Result:
             left=chosen.left,
             interrupted=cut is not None,
         )
+        if cut is not None:
+            files = {kind: _spared(file, stack, notes) for kind, file in files.items()}
         _write(result, workload, files)
         if cut is not None:
             raise InterruptedRun(cut.signal_number, result)
@@ -179,6 +196,28 @@ def _reserve(request: Request, stack: ExitStack) -> dict[str, Destination]:
     if len({path.resolve() for path in paths.values()}) < len(paths):
         raise UsageError("--json and --markdown name the same file")
     return {kind: stack.enter_context(reserved(path)) for kind, path in paths.items()}
+
+
+def beside(path: Path) -> Path:
+    """Where a part of a run is written if the file at ``path`` is to be kept."""
+    return path.with_name(f"{path.stem}.part{path.suffix}")
+
+
+def _spared(destination: Destination, stack: ExitStack, notes: list[str]) -> Destination:
+    """Where to write a part of a run: not in the place of a whole one, which is noted."""
+    if not destination.is_there() or _is_part(destination.path):
+        return destination
+    other = stack.enter_context(reserved(beside(destination.path)))
+    notes.append(f"{destination.path} is kept as it was; this part is in {other.path}")
+    return other
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a file is known to be of a run that was interrupted."""
+    try:
+        return record.read(path).interrupted
+    except LabError:
+        return False
 
 
 def _write(result: Result, workload: Workload[Any], files: Mapping[str, Destination]) -> None:
@@ -199,7 +238,12 @@ def _write(result: Result, workload: Workload[Any], files: Mapping[str, Destinat
         raise UnwrittenError("; ".join(failures), result)
 
 
-def _plan(workload: Workload[Any], request: Request) -> Plan:
+def planned(workload: Workload[Any], request: Request) -> Plan:
+    """How long and how often a request measures.
+
+    Raises:
+        UsageError: it makes no sense.
+    """
     default = workload.quick_plan if request.quick else workload.plan
     repeats = default.repeats if request.repeats is None else request.repeats
     budget_seconds = (
@@ -234,9 +278,9 @@ def _choose(workload: Workload[Any], grids: Sequence[cells_of.Grid], request: Re
             reasons = dict.fromkeys(f"{cell.reason}" for cell in asked)
             raise UsageError(f"nothing to run: {'; '.join(reasons)}")
         return _Chosen(cells_of.cells(grids, filters, workload.baselines))
-    whole = cells_of.cells(grids, ({},), workload.baselines)
     if request.every:
-        return _Chosen(whole)
+        return _Chosen(cells_of.cells(grids, workload.every, workload.baselines))
+    whole = cells_of.cells(grids, ({},), workload.baselines)
     selection = workload.quick_selection if request.quick else workload.selection
     selected = cells_of.cells(grids, selection, workload.baselines)
     others = [cell for cell in whole if cell not in selected]

@@ -142,7 +142,12 @@ def number(value: float) -> str:
 
 
 def spread_of(summary: Summary) -> str:
-    """The median with the smallest and the largest: ``2.06 (1.82-2.16)``."""
+    """The median with the smallest and the largest: ``2.06 (1.82-2.16)``.
+
+    Of one repeat there is no spread: ``2.06 (one repeat)``.
+    """
+    if summary.count == 1:
+        return f"{number(summary.median)} (one repeat)"
     low, high = number(summary.minimum), number(summary.maximum)
     return f"{number(summary.median)} ({low}{DASH}{high})"
 

@@ -6,13 +6,19 @@ The command line and tests use it; :mod:`oxlite.bench.lab` makes the files.
 from collections.abc import Sequence
 from pathlib import Path
 
+from oxlite.bench import comparing
 from oxlite.bench.errors import LabError, MalformedRecordError, UsageError
 from oxlite.bench.harness import record
 from oxlite.bench.harness.files import reserved
 from oxlite.bench.harness.model import Result
-from oxlite.bench.report import facts, markdown
+from oxlite.bench.report import markdown
 from oxlite.bench.report.html import page
 from oxlite.bench.workloads.catalogue import WORKLOADS
+
+QUICK = ".quick.json"
+"""How the names of a quick series' results end."""
+PART = ".part.json"
+"""How the names of interrupted runs end, if there is a whole one."""
 
 
 def read(path: Path) -> Result:
@@ -30,14 +36,21 @@ def read(path: Path) -> Result:
             f"{', '.join(WORKLOADS.names())}"
         )
     try:
-        facts.environment(result)
-        facts.withheld(result, WORKLOADS.get(result.workload))
+        _use(result)
     except LabError:
         raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        what = f"{type(error).__name__} {error}"
+    except record.MALFORMED as error:
+        what = " ".join(f"{type(error).__name__} {error}".split())
         raise MalformedRecordError(f"{path}: the result is malformed: {what}") from None
     return result
+
+
+def _use(result: Result) -> None:
+    """Do with a result what the commands do, to find out here whether that can be done."""
+    for text in (markdown.render_all([result]), page.render([result])):
+        text.encode()
+    comparing.differences(result, result)
+    comparing.subject(result, result)
 
 
 def read_all(paths: Sequence[Path]) -> list[Result]:
@@ -52,17 +65,38 @@ def read_all(paths: Sequence[Path]) -> list[Result]:
 
 
 def stored_in(directory: Path) -> list[Path]:
-    """The JSON files that a series has left in a directory.
+    """The whole results that series have left in a directory, the quick ones first.
 
     Raises:
         UsageError: there are none.
     """
-    found = sorted(directory.glob("*.json"))
+    found = [path for path in directory.glob("*.json") if not path.match(f"*{PART}")]
+    # Of several results that answer a question, the last does.
+    found.sort(key=lambda path: (not path.match(f"*{QUICK}"), path))
     if not found:
         raise UsageError(
             f"no results in {directory}: run `oxlite bench all --quick`, or name JSON files"
         )
     return found
+
+
+def require_apart(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> None:
+    """Refuse to write a report over what it is made of, or over another report.
+
+    Raises:
+        UsageError: two paths name the same file.
+    """
+    read_from = {path.resolve() for path in inputs}
+    written: set[Path] = set()
+    for path in outputs:
+        if path is None:
+            continue
+        target = path.resolve()
+        if target in read_from:
+            raise UsageError(f"{path} is a result: name another file for the report")
+        if target in written:
+            raise UsageError(f"--html and --markdown name the same file: {path}")
+        written.add(target)
 
 
 def write(results: Sequence[Result], *, html: Path | None, markdown_file: Path | None) -> None:
@@ -75,7 +109,7 @@ def write(results: Sequence[Result], *, html: Path | None, markdown_file: Path |
     if html is not None:
         texts.append((html, page.render(results)))
     if markdown_file is not None:
-        texts.append((markdown_file, "\n".join(map(markdown.render, results))))
+        texts.append((markdown_file, markdown.render_all(results)))
     for path, text in texts:
         with reserved(path) as destination:
             try:

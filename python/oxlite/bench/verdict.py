@@ -1,6 +1,7 @@
 """Whether a bar is held by repeated measurements: in one sentence, without a pass mark of its own.
 
-The median decides; that some repeat lies on the other side of the bar is said.
+The median decides; that some repeat lies on the other side of the bar is said. One repeat decides
+nothing.
 """
 
 from typing import Protocol
@@ -21,10 +22,18 @@ class Limited(Protocol):
         ...
 
 
-def judged(bar: Limited, found: Summary | None) -> str:
-    """``held``, or ``missed by`` so much of the bar, or that it is not known."""
+def judged(bar: Limited, found: Summary | None, repeats: int | None = None) -> str:
+    """``held``, or ``missed by`` so much of the bar, or that it is not known.
+
+    Args:
+        bar: what is asked for.
+        found: what was measured.
+        repeats: how many repeats ``found`` is of, if it has not one value for each.
+    """
     if found is None:
         return "not known"
+    if (repeats or found.count) == 1:
+        return "not known: one repeat"
     missed = bar.beyond(found.median)
     mixed = bar.beyond(found.minimum) != bar.beyond(found.maximum)
     verdict = f"missed by {abs(found.median / bar.limit - 1):.0%}" if missed else "held"

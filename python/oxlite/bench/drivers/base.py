@@ -56,6 +56,8 @@ class Driver(ABC):
         default_build: its value on the ``build`` axis unless chosen.
         builds: the values of the ``build`` axis that exist for it.
         refused_busy: the values of the ``busy`` axis that do not, with reasons.
+        is_server: whether its databases are a server's, and not files.
+        bytes_type: what it calls a column of bytes.
     """
 
     name: ClassVar[str]
@@ -65,6 +67,8 @@ class Driver(ABC):
     default_build: ClassVar[str] = "own"
     builds: ClassVar[tuple[str, ...]] = ("own",)
     refused_busy: ClassVar[Mapping[str, str]] = {}
+    is_server: ClassVar[bool] = False
+    bytes_type: ClassVar[str] = "BLOB"
 
     def missing(self) -> str | None:
         """Why the driver is not available here, or ``None`` if it is."""

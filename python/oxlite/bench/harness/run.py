@@ -23,7 +23,7 @@ import itertools
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -54,7 +54,7 @@ class Divided(Session, Protocol):
     """A session whose rounds have parts, which all cells do before any does the next.
 
     ``measure`` is called once in a round as in any other session, when all parts are done,
-    and gives what they have measured.
+    and gives what they have measured; also when the first round was cut, of the parts there are.
     """
 
     @property
@@ -133,6 +133,10 @@ class _Gathered:
             self._keep(index, sample)
         self._round = []
 
+    def staged(self) -> set[int]:
+        """The indices of the rows that have a sample of the round that has begun."""
+        return {index for index, _ in self._round}
+
     def cut(self, turns: list[str], orders: list[list[str]]) -> None:
         """The round that has begun will not be completed: keep it only if it is the first."""
         if not orders and self._round:
@@ -198,6 +202,17 @@ class _Rounds:
             what = f"failed: {row.failure}" if sample is None else self.outcome(sample)
             self.listener.ended(name, row.label, what)
 
+    def rescue(self, turns: Sequence[str], staged: Container[int]) -> None:
+        """Keep what rows have measured in the parts of a round that will not be completed.
+
+        Args:
+            turns: those of the round, of which the last one was interrupted.
+            staged: the indices of the rows of which a sample is kept already.
+        """
+        for index, row in enumerate(self.rows):
+            if index not in staged and row.label in turns[:-1]:
+                self._measure(index, with_environment=False, of_any_worth=True)
+
     def _parts(self, session: Divided, number: int, name: str, turns: list[str]) -> None:
         """All parts of a round, as often as they are to be done."""
         for place, part in enumerate(session.parts):
@@ -220,8 +235,13 @@ class _Rounds:
             outcome = "; ".join([f"{self.clock() - begun_at:.1f} s", *failures])
             self.listener.ended(name, part, outcome)
 
-    def _measure(self, index: int, with_environment: bool) -> Sample | None:
-        """Keep a sample of a row, and give it; ``None`` when the row has failed."""
+    def _measure(
+        self, index: int, with_environment: bool, *, of_any_worth: bool = False
+    ) -> Sample | None:
+        """Keep a sample of a row, and give it; ``None`` when the row has failed.
+
+        If it must be of any worth, it is not kept where nothing was measured yet.
+        """
         row = self.rows[index]
         if row.failure is not None:
             return None
@@ -229,6 +249,8 @@ class _Rounds:
             sample = self.session.measure(row.scenario, with_environment=with_environment)
         except FAILURES as error:
             _fail(row, error)
+            return None
+        if of_any_worth and not (sample.figures or sample.failed):
             return None
         self.keep(index, sample)
         return sample
@@ -295,6 +317,8 @@ def run(
                 listener.stopped_early(len(orders), plan.repeats)
                 break
     except Interrupted as error:
+        if parts and not is_warm_up and not orders:
+            rounds.rescue(turns, gathered.staged())
         gathered.cut(turns, orders)
         raise CutShort(error.signal_number, gathered.finish(), orders) from None
     return gathered.finish(), orders

@@ -113,7 +113,8 @@ def _held(count: int, rank: int) -> float:
     """How probably the true median lies from the ``rank``-th smallest to largest of ``count``."""
     # Fewer than ``rank`` of the values are below it, or fewer than ``rank`` above.
     outside = sum(math.comb(count, below) for below in range(rank))
-    return max(0.0, 1.0 - 2.0 * outside / 2.0**count)
+    # Of integers, for 2.0**1024 is no float.
+    return max(0.0, 1.0 - outside / (1 << (count - 1)))
 
 
 def improvements(

@@ -4,11 +4,13 @@ Tables as GitHub draws them, everything the terminal says around them, and the
 command that repeats the run.
 
 Invariant: text from outside (labels, messages, names of processors) cannot end
-a cell or begin a tag.
+a cell, a block of code, or begin a tag.
 """
 
+import re
 from collections.abc import Sequence
 
+from oxlite.bench import published
 from oxlite.bench.harness.model import Result
 from oxlite.bench.layout import Drawing
 from oxlite.bench.report import facts
@@ -34,9 +36,16 @@ def render(result: Result) -> str:
         *(_table(drawing) for table in workload.tables for drawing in table.drawings(result)),
         _items(remarks),
         _items([*facts.environment(result), facts.stamp(result)]),
-        f"```console\n$ {result.command}\n```",
+        _console(result.command),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def render_all(results: Sequence[Result]) -> str:
+    """The pages of several results, and what was published beside what they have measured."""
+    table = published.table(results)
+    claims = [] if table is None else [f"{_table(table)}\n"]
+    return "\n".join([*map(render, results), *claims])
 
 
 def _table(drawing: Drawing) -> str:
@@ -52,6 +61,14 @@ def _table(drawing: Drawing) -> str:
 
 def _items(lines: Sequence[str]) -> str:
     return "\n".join(f"- {_escaped(line)}" for line in lines)
+
+
+def _console(command: str) -> str:
+    """A block of code with the command on one line, which nothing in it can end."""
+    line = " ".join(command.split())
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}console\n$ {line}\n{fence}"
 
 
 def _escaped(text: str) -> str:

@@ -1,8 +1,11 @@
 """A result on the terminal: tables, what could not run, noise, environment, command.
 
 Readable in 120 columns; everything that is not here is in the JSON file.
+
+Invariant: text from files does not command the terminal: control characters are left out.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import NoReturn
@@ -60,7 +63,7 @@ def show(result: Result, console: Console) -> None:
 
 def _say(console: Console, lines: Sequence[str], style: str = "") -> None:
     for line in lines:
-        console.print(Text(line, style=style), soft_wrap=True, highlight=False)
+        console.print(Text(_plain(line), style=style), soft_wrap=True, highlight=False)
 
 
 def show_comparison(found: Verdicts, console: Console) -> None:
@@ -72,10 +75,14 @@ def show_comparison(found: Verdicts, console: Console) -> None:
         [f"compared all the same, though unlike in {one}" for one in found.unlike],
         "yellow",
     )
+    _say(console, found.remarks, "yellow")
     _say(console, found.subject)
-    console.print(_table(None, found.drawing()))
-    _say(console, [f"not compared  {label}: {why}" for label, why in found.missing.items()])
+    if found.changes:
+        console.print(_table(None, found.drawing()))
+    _say(console, [f"not compared  {name}: {why}" for name, why in found.missing.items()])
     counts = Counter(change.verdict for change in found.changes)
+    if found.broken:
+        counts["failing or gone now, which is worse"] = len(found.broken)
     _say(console, [", ".join(f"{count} {verdict}" for verdict, count in counts.items())], "bold")
 
 
@@ -94,20 +101,26 @@ def show_recommendation(found: Recommendation, console: Console) -> None:
 
 def _table(result: Result | None, drawing: Drawing) -> RichTable:
     drawn = RichTable(
-        title=drawing.title,
+        title=Text(_plain(drawing.title), "table.title"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column(drawing.heading, overflow="fold")
+    drawn.add_column(Text(_plain(drawing.heading)), overflow="fold")
     for heading in drawing.headings:
-        drawn.add_column(heading, justify="right", no_wrap=True)
+        drawn.add_column(Text(_plain(heading)), justify="right", no_wrap=True)
     for line in drawing.lines:
         style = "" if result is None else _style(result, line.row)
-        drawn.add_row(Text(line.name), *line.cells, style=style)
+        cells = [Text(_plain(text)) for text in (line.name, *line.cells)]
+        drawn.add_row(*cells, style=style)
     return drawn
+
+
+def _plain(text: str) -> str:
+    """The text without control characters, but for ends of lines: others move the cursor."""
+    return "".join(one for one in text if one == "\n" or unicodedata.category(one) != "Cc")
 
 
 def _style(result: Result, row: Row | None) -> str:

@@ -18,18 +18,15 @@ The axes:
 ``busy``
     how a lock is waited for: ``none`` (not at all), ``backoff`` (SQLite's own
     table of growing sleeps), ``fair`` (a constant millisecond, native),
-    ``gate`` (Oxlite's queue); and two that are handlers of the lab, in Python:
-    ``jitter`` and ``reversed``, see :mod:`oxlite.bench.drivers.handlers`.
+    ``gate`` (Oxlite's queue); and three that are handlers of the lab, in Python:
+    ``jitter``, ``reversed`` and ``held`` (``backoff`` without letting go of the GIL), see
+    :mod:`oxlite.bench.drivers.handlers`.
 ``build``
     the flags SQLite was compiled with: ``own`` (whatever the driver brings),
     or, for Oxlite, ``tuned`` (the project's), ``stock`` (the crate's), ``seed``
     (those of the benchmarks this lab replicates); the same SQLite version.
 ``transaction``
     how a transaction begins: ``deferred`` or ``immediate``.
-``gil``
-    whether the GIL is ``held`` or ``released`` while waiting for a lock.
-``pools``
-    ``shared`` (one pool) or ``isolated`` (N readers and one writer).
 ``disturbance``
     what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
     use the standard library's SQLite), ``kills`` (writers are killed).
@@ -82,7 +79,7 @@ POLICIES = ("none", "backoff", "fair", "gate")
 WAITING = tuple(policy for policy in POLICIES if policy != "none")
 """Those that wait."""
 
-HANDLERS = ("jitter", "reversed")
+HANDLERS = ("jitter", "reversed", "held")
 """The values of the ``busy`` axis that are handlers of the lab."""
 
 AXES: Mapping[str, tuple[str, ...]] = {
@@ -91,8 +88,6 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "busy": (*POLICIES, *HANDLERS),
     "build": ("own", "tuned", "stock", "seed"),
     "transaction": ("deferred", "immediate"),
-    "gil": ("held", "released"),
-    "pools": ("shared", "isolated"),
     "disturbance": ("calm", "outsiders", "kills"),
     "style": ("own", "reconnect", "mutex", "pool", "explicit", "group", "each"),
     "step": (
@@ -110,8 +105,8 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "commit": ("each", "shared"),
     "operation": ("read", "insert"),
     "call": ("database", "cursor", "fetchall"),
-    "settings": ("defaults", "immediate", "timeout", "wal", "engine"),
-    "mix": ("read_heavy", "write_heavy", "balanced"),
+    "settings": ("defaults", "immediate", "timeout", "rollback", "wal", "engine"),
+    "mix": ("read_heavy", "write_heavy", "balanced", "single_insert"),
     "mapper": ("sqlalchemy", "django"),
 }
 """The values of every axis that is not open."""

@@ -34,6 +34,7 @@ class Workload(ABC, Generic[Parameters]):
         axes: the axes it uses and the values they range over, ``driver`` first.
         baselines: what ratios are taken against: filters, each with what is different there
             (all axes, if it is one scenario for all rows).
+        every: the filters of ``--all``: all cells, of the driver's own build unless they say more.
         selection: the filters of a run without options.
         quick_selection: the filters of ``--quick``.
         plan: how often to measure, unless the user says.
@@ -49,6 +50,7 @@ class Workload(ABC, Generic[Parameters]):
     quick: ClassVar[Mapping[str, object]] = {}
     axes: ClassVar[Mapping[str, Sequence[str]]]
     baselines: ClassVar[Sequence[Filter]]
+    every: ClassVar[Sequence[Filter]] = ({},)
     selection: ClassVar[Sequence[Filter]]
     quick_selection: ClassVar[Sequence[Filter]]
     plan: ClassVar[Plan] = Plan()

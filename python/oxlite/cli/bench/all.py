@@ -32,6 +32,9 @@ def every(
     console = ReportConsole()
     series = Series(results, workload or (), quick, again, time_budget, directory)
     outcome = perform_all(series, SeriesLines(console))
-    typer.echo(f"report: {outcome.report}")
+    if outcome.report is not None:
+        typer.echo(f"report: {outcome.report}")
+    else:
+        typer.echo("nothing was measured, so there is no report", err=True)
     if outcome.failed():
         raise typer.Exit(EXIT_FAILED)

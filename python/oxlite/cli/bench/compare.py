@@ -39,3 +39,4 @@ def compare(
     show_comparison(found, ReportConsole())
     if found.worse():
         raise typer.Exit(EXIT_WORSE)
+    found.require_judged()

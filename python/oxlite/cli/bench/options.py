@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from oxlite.bench.errors import Interrupted
 from oxlite.bench.lab import InterruptedRun, Request, UnwrittenError, perform
 from oxlite.bench.report.progress import watching
 from oxlite.bench.report.terminal import ReportConsole, show
@@ -66,6 +67,9 @@ def run(request: Request) -> None:
             result, unwritten = error.result, error
         except InterruptedRun as stop:
             part = stop
+        except Interrupted as stop:
+            typer.echo(f"oxlite: {stop} before anything was measured: nothing is kept", err=True)
+            raise
     if part is not None:
         show(part.result, console)
         raise part

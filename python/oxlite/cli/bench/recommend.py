@@ -23,7 +23,7 @@ def recommend(
         Path, typer.Option(help="Where the application's database is (default: here).")
     ] = Path(),
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Take runs of another machine too.")
+        bool, typer.Option("--anyway", help="Take runs of another machine or file system too.")
     ] = False,
 ) -> None:
     """Settings for this machine and this mix, each with the measured reason."""

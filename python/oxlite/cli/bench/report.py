@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from oxlite.bench.report.terminal import ReportConsole, show
-from oxlite.bench.stored import read_all, write
+from oxlite.bench.stored import read_all, require_apart, write
 
 Files = Annotated[list[Path], typer.Argument(help="Results, as --json writes them.")]
 
@@ -21,6 +21,7 @@ def report(
     ] = None,
 ) -> None:
     """Results of earlier runs as a report: on the terminal, or as HTML or Markdown."""
+    require_apart(files, [html, markdown])
     results = read_all(files)
     write(results, html=html, markdown_file=markdown)
     if html is None and markdown is None:

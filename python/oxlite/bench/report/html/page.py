@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
+from oxlite.bench import published
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
-from oxlite.bench.layout import ABSENT, DASH, Drawing, number, spread_of
-from oxlite.bench.published import PUBLISHED, Published, measured
+from oxlite.bench.layout import ABSENT, DASH, Drawing, number
 from oxlite.bench.report import charts, facts
 from oxlite.bench.report.html.drawing import drawn, summary_of
 from oxlite.bench.report.html.markup import Markup, element, empty, joined
@@ -120,6 +120,10 @@ def _headlines(result: Result) -> list[Markup]:
         for baseline in charts.baselines_of(result, row):
             times = result.improvement(row, metric, baseline)
             known = found.get(baseline)
+            base = result.row(baseline)
+            # Failing is fast, and leaves the others more of the machine.
+            if base is None or not (row.did_its_work() and base.did_its_work()):
+                continue
             # What is not so in every repeat is no headline.
             if times is None or times.minimum <= 1:
                 continue
@@ -181,37 +185,29 @@ def _headline_metric(workload: Workload[Any]) -> Metric | None:
 
 
 def _published(results: Sequence[Result]) -> Markup:
-    workloads = {result.workload for result in results}
-    claims = [claim for claim in PUBLISHED if claim.workload in workloads]
+    claims = published.answered(results)
     if not claims:
         return Markup("")
-    rows = [row for claim in claims for row in _claim_rows(claim, results)]
-    headings = ("claim", "published", "times", "measured here", "by")
+    rows = [row for claim, answers in claims for row in _claim_rows(claim, answers)]
     head = element(
         "tr",
         *(
             element("th", heading, scope="col", class_="words" if heading in WORDS else None)
-            for heading in headings
+            for heading in ("claim", *published.HEADINGS)
         ),
     )
     table = element("table", element("thead", head), element("tbody", *rows), class_="claims")
     return element(
         "section",
-        element("h2", "Published and measured", id="published"),
-        element(
-            "p",
-            "The published figures are of other machines and in part of other languages: only "
-            "ratios can agree. A dash: these files do not say.",
-            class_="quiet",
-        ),
+        element("h2", published.TITLE, id="published"),
+        element("p", published.CAUTION, class_="quiet"),
         _scrolled(table, "Published figures beside measured ones"),
         aria_labelledby="published",
     )
 
 
-def _claim_rows(claim: Published, results: Sequence[Result]) -> list[Markup]:
-    answers = [one for result in results for one in measured(claim, result)]
-    said = [(_answer(one.times), f"{one.row} / {one.against}") for one in answers]
+def _claim_rows(claim: published.Published, answers: Sequence[published.Measured]) -> list[Markup]:
+    said = [(str(one), f"{one.row} / {one.against}") for one in answers]
     name = element("th", claim.claim, element("small", claim.source), scope="row")
     ratio = ABSENT if claim.ratio is None else number(claim.ratio)
     return [
@@ -226,10 +222,6 @@ def _claim_rows(claim: Published, results: Sequence[Result]) -> list[Markup]:
         )
         for index, (times, rows) in enumerate(said or [(ABSENT, ABSENT)])
     ]
-
-
-def _answer(times: Summary) -> str:
-    return spread_of(times) if times.count > 1 else f"{number(times.median)} (no spread)"
 
 
 def _section(index: int, result: Result) -> Markup:

@@ -112,4 +112,28 @@ def _of_threads(pragmas: str) -> tuple[Table, Table]:
     )
 
 
-TABLES = (LadderTable(), *_of_threads("tuned"), *_of_threads("durable"), ClaimsTable())
+_OF_THE_SERVER = Table(
+    "Threads, PostgreSQL's own defaults, whose commits reach the disk; times of one insert in ms",
+    (
+        median("inserts/s", RATE),
+        against(
+            "of Oxlite's group commit at FULL", RATE, driver="oxlite", build="tuned",
+            pragmas="durable", busy="gate", style="group",
+        ),
+        extent("thread inserts/s", FEWEST, MOST),
+        percentile("p50", KIND, 50.0),
+        percentile("p99", KIND, 99.0),
+        largest("max", LONGEST),
+        errors("errors"),
+    ),
+    {"driver": "postgresql"},
+    GROUPED,
+)  # fmt: skip
+
+TABLES = (
+    LadderTable(),
+    *_of_threads("tuned"),
+    *_of_threads("durable"),
+    _OF_THE_SERVER,
+    ClaimsTable(),
+)

@@ -14,20 +14,17 @@ number of threads, never on the rest of the scenario. Without the clock and Pyth
 
 import hashlib
 import random
-import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.workloads.inserts.parameters import InsertsParameters
 
 Row = tuple[bytes, str, str]
 
 CREATE = """
     CREATE TABLE users(
-        id BLOB PRIMARY KEY NOT NULL,
+        id {bytes} PRIMARY KEY NOT NULL,
         created_at TEXT NOT NULL,
         username TEXT NOT NULL
     )
@@ -84,10 +81,8 @@ def digest(of: Iterable[Row]) -> str:
     return found.hexdigest()
 
 
-def create_database(path: Path, mode: str, journal: str) -> None:
-    """Make the file a scenario starts from, by the standard library for every driver."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute(CREATE)
-        if mode == "faithful":
-            connection.execute(CREATE_REDUNDANT)
+def fill(connection: Connection, driver: Driver, mode: str) -> None:
+    """Make the table that a scenario starts from."""
+    connection.execute(CREATE.format(bytes=driver.bytes_type), ())
+    if mode == "faithful":
+        connection.execute(CREATE_REDUNDANT, ())

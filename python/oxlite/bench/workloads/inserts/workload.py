@@ -11,14 +11,15 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import ClassVar
 
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.databases import Databases
 from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
-from oxlite.bench.harness.scratch import Scratch, copy_synced
+from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import number
 from oxlite.bench.scenarios.cells import Grid
 from oxlite.bench.scenarios.scenario import ANY, AXES, Scenario
@@ -35,6 +36,8 @@ HUNG_BASE_SECONDS = 120.0
 DRIVERS = ("stdlib", "apsw", "oxlite")
 DATABASE_STYLES = ("group", "each")
 CONNECTION_STYLES = tuple(style for style in AXES["style"] if style not in DATABASE_STYLES)
+SERVER_STYLES = tuple(style for style in CONNECTION_STYLES if style != "explicit")
+"""Explicit transactions begin IMMEDIATE, which is SQLite's."""
 PRAGMAS = ("tuned", "durable")
 
 MUTEX = {"style": "mutex", "busy": PEER_BUSY}
@@ -43,29 +46,27 @@ OURS = {"driver": "oxlite", "busy": "gate"}
 
 
 class InsertsSession:
-    """The files to start from, made once, and the rows."""
+    """The databases to start from, and the rows."""
 
-    def __init__(self, parameters: InsertsParameters, scratch: Scratch) -> None:
+    def __init__(self, parameters: InsertsParameters, databases: Databases) -> None:
         self._parameters = parameters
-        self._scratch = scratch
+        self._databases = databases
         self._rows = work.rows(parameters)
         self._digest = work.digest(self._rows)
-        self._templates = scratch.fresh("templates")
         self._fsync_wanted = True
 
     def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
         """See :class:`~oxlite.bench.harness.run.Session`."""
         parameters = self._parameters
-        directory = self._scratch.fresh(scenario.label)
-        database = directory / "inserts.db"
-        copy_synced(self._template(scenario), database)
+        journal = LADDER[scenario.step].journal if scenario.step is not None else "wal"
+        database = self._databases.start(scenario, journal)
         threads = int(scenario.threads or 1)
         environment = None
-        with WorkerGroup(directory) as group:
+        with WorkerGroup(database.directory) as group:
             arguments = {
                 "parameters": asdict(parameters),
                 "scenario": scenario.used(),
-                "path": str(database),
+                "path": str(database.path),
             }
             one = group.start(TASK, arguments, scenario.build or "own")
             group.wait_ready()
@@ -82,18 +83,12 @@ class InsertsSession:
         found = figures.unpack(facts, payload, threads)
         shares = [work.share(self._rows, thread, threads) for thread in range(threads)]
         certain, possible = verify.acknowledged(shares, found, facts["errors"])
-        rows, digest = verify.check_table(database, certain, possible)
+        table = database.rows(work.TABLE)
+        digest = verify.check_table(table, certain, possible)
         sample = figures.sample(found, facts["errors"], facts["from_ns"])
-        sample.detail |= {"rows": rows, "digest": digest, "versions": one.facts["versions"]}
+        sample.detail |= {"rows": len(table), "digest": digest, "versions": one.facts["versions"]}
         sample.environment = environment
         return sample
-
-    def _template(self, scenario: Scenario) -> Path:
-        journal = LADDER[scenario.step].journal if scenario.step is not None else "wal"
-        path = self._templates / f"{journal}.db"
-        if not path.exists():
-            work.create_database(path, self._parameters.mode, journal)
-        return path
 
 
 class InsertsWorkload(Workload[InsertsParameters]):
@@ -128,6 +123,7 @@ class InsertsWorkload(Workload[InsertsParameters]):
             for style in ("reconnect", "pool", "explicit")
         ),
         {"driver": "stdlib", "busy": "none", "threads": "4", "pragmas": "tuned"},
+        *({"driver": "postgresql", "style": style} for style in ("own", "pool")),
     )
     quick_selection: ClassVar[Sequence[Filter]] = (
         {"driver": "oxlite", "step": ANY},
@@ -140,7 +136,7 @@ class InsertsWorkload(Workload[InsertsParameters]):
     tables: ClassVar = TABLES
 
     def grids(self, parameters: InsertsParameters) -> Sequence[Grid]:
-        """See the base class: a ladder, and three of threads, of what exists together."""
+        """See the base class: a ladder, and four of threads, of what exists together."""
         threads = {**self.axes, "threads": tuple(map(str, parameters.threads))}
         ladder: Mapping[str, Sequence[str]] = {"driver": DRIVERS, "step": AXES["step"]}
         return (
@@ -148,6 +144,7 @@ class InsertsWorkload(Workload[InsertsParameters]):
             threads,
             {**threads, "busy": ("none",), "style": ("own",)},
             {**threads, "driver": ("oxlite",), "busy": ("gate",), "style": AXES["style"]},
+            {"driver": ("postgresql",), "style": SERVER_STYLES, "threads": threads["threads"]},
         )
 
     def work_digest(self, parameters: InsertsParameters) -> str:
@@ -160,7 +157,12 @@ class InsertsWorkload(Workload[InsertsParameters]):
         self, parameters: InsertsParameters, scenarios: Sequence[Scenario], scratch: Scratch
     ) -> Iterator[Session]:
         """See the base class."""
-        yield InsertsSession(parameters, scratch)
+
+        def fill(connection: Connection, driver: Driver) -> None:
+            work.fill(connection, driver, parameters.mode)
+
+        with Databases(scratch, "inserts", fill) as databases:
+            yield InsertsSession(parameters, databases)
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""

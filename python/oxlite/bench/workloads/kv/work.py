@@ -12,14 +12,11 @@ process alone, never on the scenario; the digest is of the streams in order.
 
 import hashlib
 import random
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
+from oxlite.bench.drivers.base import Connection
 from oxlite.bench.errors import UsageError, require_between
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
 
 VALUE_BITS = 256  # 64 hexadecimal characters
 MAXIMUM_PROCESSES = 1000
@@ -30,6 +27,8 @@ MAXIMUM_SECONDS = 86_400
 WRITTEN_KEYS_PER_LOADED = 2
 
 CREATE = "CREATE TABLE kv(k TEXT PRIMARY KEY, v TEXT)"
+LOAD = "INSERT INTO kv VALUES(?,?)"
+TABLE = "SELECT k, v FROM kv"
 READ = "SELECT v FROM kv WHERE k = ?"
 WRITE = "INSERT INTO kv VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v=excluded.v"
 
@@ -113,15 +112,9 @@ def work_digest(stream_digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(stream_digests).encode()).hexdigest()
 
 
-def create_database(path: Path, parameters: KvParameters, journal: str) -> None:
-    """Make the database a scenario starts from.
-
-    The standard library makes it for every driver, so that all start from the
-    same bytes. No connection is open afterwards and no journal left.
-    """
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute("BEGIN")
-        connection.execute(CREATE)
-        connection.executemany("INSERT INTO kv VALUES(?,?)", loaded(parameters).items())
-        connection.execute("COMMIT")
+def fill(connection: Connection, parameters: KvParameters) -> None:
+    """Make the table that a scenario starts from."""
+    connection.execute("BEGIN", ())
+    connection.execute(CREATE, ())
+    connection.executemany(LOAD, loaded(parameters).items())
+    connection.execute("COMMIT", ())

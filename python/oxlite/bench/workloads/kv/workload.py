@@ -1,7 +1,7 @@
 """The ``kv`` workload: rollback journal against write-ahead log, and who waits.
 
 25 processes, 5 % upserts and 95 % reads by key, autocommitted, each process on
-its own connection; every scenario from a copy of the same database. A
+its own connection; every scenario from the same rows. PostgreSQL stands beside. A
 measurement has two turns: a fixed count, for wall time, rates and latencies,
 and a fixed time, for fairness alone. See the modules beside this one for the
 work, its checks and its figures.
@@ -10,14 +10,15 @@ work, its checks and its figures.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import ClassVar
 
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.databases import Databases
 from oxlite.bench.harness.model import Metric, Sample
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
-from oxlite.bench.harness.scratch import Scratch, copy_synced
+from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import (
     Column,
     Table,
@@ -32,6 +33,7 @@ from oxlite.bench.layout import (
     percentile_of,
     percentile_ratio,
 )
+from oxlite.bench.scenarios.cells import Grid
 from oxlite.bench.scenarios.scenario import POLICIES, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.kv import figures, verify, work
@@ -54,6 +56,7 @@ WRITE_P99, WRITE_P999 = (
 )
 
 STOCK = {"driver": "stdlib", "journal": "rollback", "pragmas": "stock", "busy": "backoff"}
+COMPARED = ("stdlib", "oxlite")
 STOCK_LABEL = Scenario(**STOCK).label
 
 
@@ -68,31 +71,28 @@ def _latency_columns(kind: str) -> tuple[Column, ...]:
 
 
 class KvSession:
-    """The databases to start from, made once, and the streams."""
+    """The databases to start from, and the streams."""
 
-    def __init__(self, parameters: KvParameters, scratch: Scratch) -> None:
+    def __init__(self, parameters: KvParameters, databases: Databases) -> None:
         self._parameters = parameters
-        self._scratch = scratch
+        self._databases = databases
         self._loaded = work.loaded(parameters)
         self._streams = [work.stream(parameters, n) for n in range(parameters.processes)]
         self._digests = [work.stream_digest(stream) for stream in self._streams]
-        self._templates = scratch.fresh("templates")
         self._fsync_wanted = True
 
     def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
         """See :class:`~oxlite.bench.harness.run.Session`."""
         parameters = self._parameters
-        directory = self._scratch.fresh(scenario.label)
-        database = directory / "kv.db"
-        copy_synced(self._template(scenario.journal or "rollback"), database)
+        database = self._databases.start(scenario, scenario.journal or "rollback")
         environment = None
-        with WorkerGroup(directory) as group:
+        with WorkerGroup(database.directory) as group:
             for process in range(parameters.processes):
                 arguments = {
                     "parameters": asdict(parameters),
                     "scenario": scenario.used(),
                     "process": process,
-                    "path": str(database),
+                    "path": str(database.path),
                 }
                 group.start(TASK, arguments, scenario.build or "own")
             group.wait_ready()
@@ -104,7 +104,8 @@ class KvSession:
                 figures.unpack(facts, payload, parameters.queries)
                 for facts, payload in group.collect()
             ]
-            rows = verify.check_table(database, self._loaded, self._streams, found)
+            table = dict(database.rows(work.TABLE))
+            verify.check_table(table, self._loaded, self._streams, found)
             rates = self._rates(group)
             if with_environment:
                 environment = group.environment(
@@ -113,9 +114,10 @@ class KvSession:
                 self._fsync_wanted = False
             versions = group.workers[0].facts["versions"]
             group.stop()
-        verify.check_after(database, self._loaded, self._streams, rows)
+        after = dict(database.rows(work.TABLE))
+        verify.check_after(after, self._loaded, self._streams, len(table))
         sample = figures.sample(self._streams, found, start_ns, rates)
-        sample.detail |= {"rows": rows, "versions": versions}
+        sample.detail |= {"rows": len(table), "versions": versions}
         sample.environment = environment
         return sample
 
@@ -126,12 +128,6 @@ class KvSession:
             return None
         group.release(HUNG_BASE_SECONDS + seconds, {"seconds": seconds})
         return [facts["done"] for facts, _ in group.collect()]
-
-    def _template(self, journal: str) -> Path:
-        path = self._templates / f"{journal}.db"
-        if not path.exists():
-            work.create_database(path, self._parameters, journal)
-        return path
 
 
 class KvWorkload(Workload[KvParameters]):
@@ -151,9 +147,12 @@ class KvWorkload(Workload[KvParameters]):
     # All but the tuned pragmas with a rollback journal: seven repeats of everything take about
     # 12 minutes on two idle cores, of this about 8. Those rows are slow and say little, because the
     # pragmas change little where a journal is made and deleted at each commit.
+    # Of apsw what a user of it would choose.
     selection: ClassVar[Sequence[Filter]] = (
-        {"journal": "rollback", "pragmas": "stock"},
-        {"journal": "wal"},
+        *({"driver": name, "journal": "rollback", "pragmas": "stock"} for name in COMPARED),
+        *({"driver": name, "journal": "wal"} for name in COMPARED),
+        {"driver": "apsw", "journal": "wal", "pragmas": "tuned", "busy": "backoff"},
+        {"driver": "postgresql"},
     )
     quick_selection: ClassVar[Sequence[Filter]] = (
         STOCK | {"journal": "wal"},
@@ -161,6 +160,7 @@ class KvWorkload(Workload[KvParameters]):
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "gate"},
+        {"driver": "postgresql"},
     )
     metrics: ClassVar = (
         WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN, WRITE_P99, WRITE_P999,
@@ -193,6 +193,11 @@ class KvWorkload(Workload[KvParameters]):
         ),
     )
 
+    def grids(self, parameters: KvParameters) -> Sequence[Grid]:
+        """See the base class: SQLite's settings are no axes of PostgreSQL's."""
+        apsw = {**self.axes, "driver": ("apsw",), "busy": ("none", "backoff")}
+        return self.axes, apsw, {"driver": ("postgresql",)}
+
     def work_digest(self, parameters: KvParameters) -> str:
         """See the base class."""
         return work.work_digest(
@@ -205,7 +210,12 @@ class KvWorkload(Workload[KvParameters]):
         self, parameters: KvParameters, scenarios: Sequence[Scenario], scratch: Scratch
     ) -> Iterator[Session]:
         """See the base class."""
-        yield KvSession(parameters, scratch)
+
+        def fill(connection: Connection, _: Driver) -> None:
+            work.fill(connection, parameters)
+
+        with Databases(scratch, "kv", fill) as databases:
+            yield KvSession(parameters, databases)
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""

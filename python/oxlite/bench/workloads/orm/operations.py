@@ -124,6 +124,11 @@ class Timed:
         return self.operation.name + (IN_TRANSACTION if self.in_transaction else "")
 
     @property
+    def is_of_one_thread(self) -> bool:
+        """Whether it has no threads of its own; those have no form in one transaction."""
+        return self.operation.has_transaction
+
+    @property
     def metric(self) -> str:
         """The name of its figure."""
         return f"{self.operation.name}{'_in_transaction' if self.in_transaction else ''}_ms"

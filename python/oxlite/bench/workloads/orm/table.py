@@ -5,7 +5,7 @@ on Oxlite than on the stock driver: the lower end of the interval of the paired 
 not below 0.95. An interval that lies below 1 as a whole shows that it is slower; one that begins
 below the bar and does not, that it was not measured well enough to tell.
 
-Invariant: a ratio is of paired rounds, and stands with its interval.
+Invariant: a ratio is of paired turns, and stands with its interval.
 """
 
 from collections.abc import Iterator, Sequence
@@ -138,6 +138,8 @@ def _verdict(result: Result, name: str, row: Row, peer: Row) -> str:
     doubtful = {title: one for title, one in found.items() if one.interval.low < BAR}
     slower = {title: one for title, one in doubtful.items() if one.interval.high < 1}
     unclear = {title: one for title, one in doubtful.items() if title not in slower}
+    # Of so many lines that are all equal, the intervals of some lie below 1 by chance.
+    chance = len(found) * (1 - confidence) / 2
     parts = [
         f"{len(found) - len(doubtful)} of {len(found)} lines are not slower than {PEER} "
         f"(the interval does not go below {BAR})"
@@ -145,6 +147,8 @@ def _verdict(result: Result, name: str, row: Row, peer: Row) -> str:
     for what, some in (("slower", slower), ("not known", unclear)):
         if some:
             parts.append(f"{what}: {', '.join(f'{title} {one}' for title, one in some.items())}")
+    if slower:
+        parts.append(f"of lines that are all equal, up to {number(chance)} would look slower")
     return f"{name}: {'; '.join(parts)}"
 
 

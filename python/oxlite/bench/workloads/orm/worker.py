@@ -1,5 +1,7 @@
 """The process that does the operations of ``orm``: in each turn one of them, once.
 
+It works on the processor that the turn names; what has threads of its own may use all of them.
+
 Invariants: what an operation did is counted, and must be what it is to do, and what it leaves in
 the tables is digested the first time; one that fails fails alone, and is not tried again; making
 ready and tidying up are not timed, and nothing is collected as garbage while timing.
@@ -7,6 +9,7 @@ ready and tidying up are not timed, and nothing is collected as garbage while ti
 
 import gc
 import hashlib
+import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,6 +26,17 @@ from oxlite.bench.workloads.orm.parameters import OrmParameters
 BY_TITLE = {timed.title: timed for timed in TIMED}
 
 
+def _processors() -> set[int]:
+    """Those that this process may use; none where that cannot be told."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+def _work_on(processors: set[int]) -> None:
+    """Have this thread, and those that it starts, run there from now on."""
+    if processors:
+        os.sched_setaffinity(0, processors)
+
+
 class OrmTask(Task):
     """One mapper on one driver."""
 
@@ -35,6 +49,7 @@ class OrmTask(Task):
         self._failed: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._facts: Message = {}
+        self._everywhere = _processors()
         # What lives as long as the process is not to be gone through at each collection.
         gc.collect()
         gc.freeze()
@@ -48,7 +63,10 @@ class OrmTask(Task):
         title = turn["operation"]
         if title not in self._failed:
             try:
-                self._facts = self._done(BY_TITLE[title])
+                timed = BY_TITLE[title]
+                one = turn.get("processor")
+                _work_on({one} if one is not None and timed.is_of_one_thread else self._everywhere)
+                self._facts = self._done(timed)
             except Exception as error:
                 self._failed[title] = " ".join(f"{type(error).__name__}: {error}".split())
         if title in self._failed:
@@ -92,6 +110,7 @@ class OrmTask(Task):
 
     def connection(self) -> tuple[Any, str]:
         """See the base class."""
+        _work_on(self._everywhere)  # the machine's processors are counted by it
         return self._mapper.connection(), str(self._path.parent)
 
     def close(self) -> None:

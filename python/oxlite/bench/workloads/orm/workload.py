@@ -14,7 +14,7 @@ from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import number
 from oxlite.bench.scenarios.cells import Grid
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.scenarios.scenario import ANY, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.orm.figures import METRICS, SUM
 from oxlite.bench.workloads.orm.parameters import OrmParameters
@@ -38,6 +38,7 @@ class OrmWorkload(Workload[OrmParameters]):
         "mapper": MAPPERS,
     }
     baselines: ClassVar[Sequence[Filter]] = ({"driver": "stdlib"},)
+    every: ClassVar[Sequence[Filter]] = ({}, {"driver": "oxlite", "build": ANY})
     selection: ClassVar[Sequence[Filter]] = (
         {"driver": "oxlite", "pragmas": "tuned"},
         {"driver": "postgresql"},
@@ -46,7 +47,7 @@ class OrmWorkload(Workload[OrmParameters]):
         {"driver": "oxlite", "pragmas": "tuned", "mapper": "sqlalchemy"},
         {"driver": "postgresql", "mapper": "sqlalchemy"},
     )
-    plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=5400.0)
+    plan: ClassVar[Plan] = Plan(repeats=7, time_budget_seconds=5400.0, warm_ups=0)
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = (SUM, *METRICS[:-1])
     tables: ClassVar = TABLES

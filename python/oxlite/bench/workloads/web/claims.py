@@ -31,6 +31,9 @@ PUBLISHED_PERCENT = {
 
 CLIENTS = {"1": "1 client"}
 
+SINGLE = "single_insert"
+"""The mix of another application than the one of which all this was published."""
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -50,7 +53,9 @@ def peer(scenario: Scenario) -> Scenario:
 
 def _ours(result: Result) -> Iterator[Row]:
     for row in result.rows:
-        if (row.scenario.settings, row.scenario.busy) == (ENGINE, GATE):
+        if row.scenario.mix != SINGLE and (
+            (row.scenario.settings, row.scenario.busy) == (ENGINE, GATE)
+        ):
             yield row
 
 
@@ -79,7 +84,8 @@ class ClaimsTable:
             yield _ratio(f"{clients}: times the requests/s", Bar(1.0), found)
             if row.scenario.clients == TAIL_AT:
                 found = _tail(result, row, base)
-                yield _ratio(f"{clients}: times shorter p99", Bar(TAIL_TIMES), found)
+                title = f"{clients}: times shorter p99"
+                yield _ratio(title, Bar(TAIL_TIMES), found, result.repeats)
         full = result.row(replace(row.scenario, clients=FULL_AT).label)
         if full is not None and int(row.scenario.clients or 0) > int(FULL_AT):
             found = _between(row, full, RATE)
@@ -94,9 +100,14 @@ def _failures(row: Row, clients: str) -> Line:
     return Line(title, ("0", f"{failed:,} of {asked:,}", "missed" if failed else "held"))
 
 
-def _ratio(title: str, bar: Bar, found: Summary | None) -> Line:
-    measured = ABSENT if found is None else spread_of(found)
-    return Line(title, (f"≥ {number(bar.limit)}", measured, judged(bar, found)))
+def _ratio(title: str, bar: Bar, found: Summary | None, repeats: int | None = None) -> Line:
+    if found is None:
+        measured = ABSENT
+    elif found.count == 1 and (repeats or 1) > 1:
+        measured = f"{number(found.median)} (repeats together)"
+    else:
+        measured = spread_of(found)
+    return Line(title, (f"≥ {number(bar.limit)}", measured, judged(bar, found, repeats)))
 
 
 def _tail(result: Result, row: Row, base: str) -> Summary | None:
@@ -143,6 +154,8 @@ class PublishedTable:
 
 
 def _published(scenario: Scenario) -> int | None:
+    if scenario.mix == SINGLE:
+        return None
     return PUBLISHED_PERCENT.get(scenario.settings or "", {}).get(scenario.clients or "")
 
 

@@ -8,9 +8,14 @@
     and a ``timeout`` of 20 s instead of 5: SQLite goes on asking for the lock.
 ``wal``
     and, by ``init_command``, WAL and the settings of the lab's ``pragmas=tuned``.
+``rollback``
+    ``oxlite.django`` with the profile ``stock``: IMMEDIATE, and a rollback journal as Django's own
+    has; the axis ``busy`` says how it waits. ``held`` is a handler of the lab.
 ``engine``
     ``oxlite.django`` and nothing else; the axis ``busy`` says how it waits, ``gate`` being
     what it does by itself.
+
+PostgreSQL, beside them, has its backend and the address of the server.
 
 Invariant: a row is what a user would write into settings, no more; each step of Django's own
 backend keeps what those before it have set.
@@ -19,11 +24,13 @@ backend keeps what those before it have set.
 import json
 from pathlib import Path
 
+from oxlite.bench.drivers.postgresql import USER
 from oxlite.bench.scenarios.pragmas import TUNED
 from oxlite.bench.scenarios.scenario import Scenario
 
 OWN = "django.db.backends.sqlite3"
 OURS = "oxlite.django"
+SERVERS = "django.db.backends.postgresql"
 TIMEOUT_SECONDS = 20
 DEFAULTS = "defaults"
 PUBLISHED = "immediate"
@@ -41,12 +48,17 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 """What each step of Django's own backend adds to its OPTIONS."""
 
+ROLLBACK = "rollback"
 ENGINE = "engine"
 GATE = "gate"
 
 
-def options(scenario: Scenario) -> dict[str, object]:
-    """The OPTIONS of the database in ``scenario``."""
+def options(scenario: Scenario, database: Path) -> dict[str, object]:
+    """The OPTIONS of the ``database`` in ``scenario``."""
+    if scenario.settings is None:
+        return {"host": str(database.parent), "user": USER}
+    if scenario.settings == ROLLBACK:
+        return {"profile": "stock", "busy": scenario.busy}
     if scenario.settings == ENGINE:
         return {} if scenario.busy == GATE else {"busy": scenario.busy}
     found: dict[str, object] = {}
@@ -62,19 +74,20 @@ def environment(scenario: Scenario, database: Path, atomic: str = "views") -> di
 
     Args:
         scenario: the conditions.
-        database: the file.
+        database: the file; of PostgreSQL as its driver's ``open`` takes it.
         atomic: what is a transaction: a parameter of the workload.
     """
+    engines = {None: SERVERS, ROLLBACK: OURS, ENGINE: OURS}
     return {
         "DJANGO_SETTINGS_MODULE": "oxlite.bench.workloads.web.blog.settings",
-        "BLOG_ENGINE": OURS if scenario.settings == ENGINE else OWN,
-        "BLOG_OPTIONS": json.dumps(options(scenario)),
-        "BLOG_DATABASE": str(database),
+        "BLOG_ENGINE": engines.get(scenario.settings, OWN),
+        "BLOG_OPTIONS": json.dumps(options(scenario, database)),
+        "BLOG_DATABASE": database.name if scenario.settings is None else str(database),
         "BLOG_ATOMIC_REQUESTS": "1" if atomic == "requests" else "0",
         "BLOG_DEBUG": "0",
     }
 
 
 def journal_mode(scenario: Scenario) -> str:
-    """The journal mode that the file must have in the end."""
+    """The journal mode that a file must have in the end."""
     return "wal" if scenario.settings in {"wal", ENGINE} else "delete"

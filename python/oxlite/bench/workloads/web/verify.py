@@ -1,4 +1,4 @@
-"""Whether three accounts agree: what the clients saw, what the server says, what is in the file.
+"""Whether three accounts agree: of the clients, of the server, and of the database.
 
 A client without an answer does not know whether its request was done, and the server's log may
 lack it; so each such request allows for a difference of one.
@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.databases import Database
 from oxlite.bench.workloads.web.generator import Load
 from oxlite.bench.workloads.web.server import Account
 
@@ -19,13 +20,14 @@ TABLES = {"users": "blog_user", "posts": "blog_post", "comments": "blog_comment"
 DANGLING = "PRAGMA foreign_key_check"
 
 
-def count_rows(path: Path) -> dict[str, int]:
-    """How many rows each table of the blog has."""
-    with closing(sqlite3.connect(path)) as connection:
-        return {
-            name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for name, table in TABLES.items()
-        }
+def count_rows(database: Database) -> dict[str, int]:
+    """How many rows each table of the blog has.
+
+    Raises:
+        VerificationError: the file is damaged.
+    """
+    counts = (f"SELECT '{name}', count(*) FROM {table}" for name, table in TABLES.items())
+    return dict(database.rows(" UNION ALL ".join(counts)))
 
 
 def check_accounts(load: Load, account: Account) -> None:
@@ -45,32 +47,20 @@ def check_accounts(load: Load, account: Account) -> None:
         raise VerificationError("no client had any answer")
 
 
-def check_file(
-    path: Path, before: Mapping[str, int], account: Account, journal_mode: str, unanswered: int
+def check_rows(
+    before: Mapping[str, int], after: Mapping[str, int], account: Account, unanswered: int
 ) -> None:
-    """Compare the file with what the server says.
+    """Compare the tables with what the server says.
 
     Args:
-        path: the database, which nobody uses any more.
-        before: the rows of each table in the beginning.
+        before: how many rows each table had in the beginning, and
+        after: when nobody uses it any more.
         account: the server's.
-        journal_mode: that of the row.
         unanswered: requests of which it is not known whether they were done.
 
     Raises:
-        VerificationError: they differ, or the file is damaged.
+        VerificationError: they differ.
     """
-    with closing(sqlite3.connect(path)) as connection:
-        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        dangling = connection.execute(DANGLING).fetchall()
-        effective = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    if integrity != "ok":
-        raise VerificationError(f"the database is damaged: {integrity}")
-    if dangling:
-        raise VerificationError(f"{len(dangling)} rows name others that are not there")
-    if effective != journal_mode:
-        raise VerificationError(f"the journal mode is {effective!r}, not {journal_mode!r}")
-    after = count_rows(path)
     for name, rows in after.items():
         expected = before[name] + account.changes[name]
         # A post takes its comments along, so their number is not known after one that is in doubt.
@@ -78,3 +68,18 @@ def check_file(
             raise VerificationError(
                 f"there are {rows:,} {name}, and by what was answered there should be {expected:,}"
             )
+
+
+def check_file(path: Path, journal_mode: str) -> None:
+    """See that a file, which nobody uses any more, is as its row says and as its tables do.
+
+    Raises:
+        VerificationError: it is not.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        dangling = connection.execute(DANGLING).fetchall()
+        effective = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if dangling:
+        raise VerificationError(f"{len(dangling)} rows name others that are not there")
+    if effective != journal_mode:
+        raise VerificationError(f"the journal mode is {effective!r}, not {journal_mode!r}")

@@ -15,6 +15,7 @@ class BlogTask(Task):
     """The site, without a server."""
 
     def __init__(self, arguments: Message) -> None:
+        self._directory = Path(arguments["directory"])
         os.environ.update(arguments["environment"])
         import django
         from django.db import connection
@@ -26,13 +27,10 @@ class BlogTask(Task):
         connection.ensure_connection()
 
     def ready(self) -> Message:
-        """Which Django, and which SQLite."""
-        return {
-            "versions": {
-                "driver": f"Django {self._django.get_version()}",
-                "sqlite": ".".join(map(str, self._connection.Database.sqlite_version_info)),
-            }
-        }
+        """Which Django, and which database."""
+        name = self._connection.vendor
+        version = ".".join(map(str, self._connection.get_database_version()))
+        return {"versions": {"driver": f"Django {self._django.get_version()}", name: version}}
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Make the tables and fill them."""
@@ -48,8 +46,7 @@ class BlogTask(Task):
     def connection(self) -> tuple[Any, str]:
         """Django's connection, as every request has one."""
         self._connection.ensure_connection()
-        directory = Path(os.environ["BLOG_DATABASE"]).parent
-        return self._connection.connection, str(directory)
+        return self._connection.connection, str(self._directory)
 
     def close(self) -> None:
         """See the base class."""

@@ -3,9 +3,10 @@
 ``BLOG_ENGINE``
     the backend: ``oxlite.django`` unless named.
 ``BLOG_DATABASE``
-    the file: ``blog.db`` in the current directory unless named.
+    the file: ``blog.db`` in the current directory unless named. Of a server the database's name.
 ``BLOG_OPTIONS``
-    the backend's OPTIONS, as a JSON object: ``{"transaction_mode": "IMMEDIATE"}``.
+    the backend's OPTIONS, as a JSON object: ``{"transaction_mode": "IMMEDIATE"}``. Its ``busy``
+    may be ``held`` too, the lab's handler that waits as SQLite does and keeps the GIL.
 ``BLOG_ATOMIC_REQUESTS``
     ``1`` makes each request one transaction, pages included; else views begin their own.
 ``BLOG_DEBUG``
@@ -22,6 +23,11 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from oxlite.bench.drivers.handlers import held
+
+TIMEOUT_SECONDS = 5.0
+"""As long as the backends wait by themselves."""
+
 
 def _options() -> dict[str, object]:
     text = os.environ.get("BLOG_OPTIONS", "{}")
@@ -31,6 +37,9 @@ def _options() -> dict[str, object]:
         raise ImproperlyConfigured(f"BLOG_OPTIONS is no JSON: {error}") from None
     if not isinstance(options, dict):
         raise ImproperlyConfigured(f"BLOG_OPTIONS must be a JSON object, not {text}")
+    if options.get("busy") == "held":
+        del options["busy"]
+        options["busy_handler"] = held(options.setdefault("timeout", TIMEOUT_SECONDS))
     return options
 
 
@@ -58,10 +67,12 @@ WSGI_APPLICATION = f"{ROOT}.wsgi.application"
 ASGI_APPLICATION = f"{ROOT}.asgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
+ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django")
+NAME = os.environ.get("BLOG_DATABASE", "blog.db")
 DATABASES = {
     "default": {
-        "ENGINE": os.environ.get("BLOG_ENGINE", "oxlite.django"),
-        "NAME": Path(os.environ.get("BLOG_DATABASE", "blog.db")).absolute(),
+        "ENGINE": ENGINE,
+        "NAME": NAME if ENGINE == "django.db.backends.postgresql" else Path(NAME).absolute(),
         "ATOMIC_REQUESTS": os.environ.get("BLOG_ATOMIC_REQUESTS") == "1",
         "OPTIONS": _options(),
     }

@@ -44,7 +44,8 @@ def visited(view: View) -> View:
     return for_visitor
 
 
-def _changed(response: HttpResponse, what: str) -> HttpResponse:
+def changed(response: HttpResponse, what: str) -> HttpResponse:
+    """The answer, which says ``what`` has changed: ``posts-1 comments-8``."""
     response[CHANGED] = what
     return response
 
@@ -77,7 +78,7 @@ def post_create(request: HttpRequest) -> HttpResponse:
         post = form.save() if form.is_valid() else None
     if post is None:
         return _index(request, form, status=422)
-    return _changed(redirect("post_show", post.pk), "posts+1")
+    return changed(redirect("post_show", post.pk), "posts+1")
 
 
 @require_GET
@@ -95,7 +96,7 @@ def post_destroy(request: HttpRequest, pk: int) -> HttpResponse:
     with transaction.atomic():
         _, rows = get_object_or_404(Post, pk=pk).delete()
     posts, comments = (rows.get(model._meta.label, 0) for model in (Post, Comment))
-    return _changed(redirect("posts_index"), f"posts-{posts} comments-{comments}")
+    return changed(redirect("posts_index"), f"posts-{posts} comments-{comments}")
 
 
 @require_POST
@@ -108,7 +109,7 @@ def comment_create(request: HttpRequest, pk: int) -> HttpResponse:
         comment = form.save() if form.is_valid() else None
     if comment is None:
         return _post(request, post, form, status=422)
-    return _changed(redirect(f"/posts/{post.pk}/#comment-{comment.pk}"), "comments+1")
+    return changed(redirect(f"/posts/{post.pk}/#comment-{comment.pk}"), "comments+1")
 
 
 @require_POST
@@ -118,7 +119,7 @@ def comment_destroy(request: HttpRequest, pk: int) -> HttpResponse:
     with transaction.atomic():
         comment = get_object_or_404(Comment, pk=pk)
         rows, _ = comment.delete()
-    return _changed(redirect("post_show", comment.post_id), f"comments-{rows}")
+    return changed(redirect("post_show", comment.post_id), f"comments-{rows}")
 
 
 @require_GET
