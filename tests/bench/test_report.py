@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
-from oxlite.bench.harness.statistics import latencies, summarise
+from oxlite.bench.harness.statistics import Summary, latencies, summarise
 from oxlite.bench.layout import ABSENT, DASH, WITHHELD, Table, against, names, number, spread_of
+from oxlite.bench.published import PUBLISHED, measured
 from oxlite.bench.report import markdown
 from oxlite.bench.report.facts import MULTIPLIED
 from oxlite.bench.report.html import page
@@ -301,3 +302,20 @@ def test_published_figures_stand_at_the_end() -> None:
     ]  # fmt: skip
     [absent] = [line for line in lines if "defaults" in line]
     assert absent.count(f" {ABSENT} ") == 2
+
+
+def test_a_claim_about_postgresql_is_answered_by_the_row_that_has_less_to_differ_in() -> None:
+    def row(milliseconds: float, **axes: str) -> Row:
+        scenario = Scenario(**{"build": "own", "mapper": "sqlalchemy", **axes})
+        return Row(scenario, [Sample({"sum_ms": milliseconds})])
+
+    tuned = {"driver": "stdlib", "journal": "wal", "pragmas": "tuned"}
+    server = row(30.0, driver="postgresql")
+    # What has more axes than the other, or is of another mapper, answers nothing.
+    rows = [row(10.0, **tuned), server, row(15.0, driver="postgresql", mapper="django")]
+    result = Result("orm", {}, Plan(), 1, [], rows, [], "", "oxlite bench orm", "", 1.0)
+    [claim] = [one for one in PUBLISHED if "PostgreSQL" in one.claim]
+    [answer] = measured(claim, result)
+    assert (answer.row, answer.against) == (rows[0].label, server.label)
+    assert isinstance(answer.times, Summary)
+    assert answer.times.median == 3.0

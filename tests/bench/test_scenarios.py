@@ -57,8 +57,8 @@ def test_an_open_axis_ranges_and_the_build_does_not() -> None:
 
 
 def test_an_axis_the_workload_does_not_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="no axis 'pools'"):
-        cells.expand(AXES_OF_KV, {"pools": "shared"})
+    with pytest.raises(UsageError, match="no axis 'mix'"):
+        cells.expand(AXES_OF_KV, {"mix": "balanced"})
 
 
 def test_an_interpreter_must_be_one_of_the_run() -> None:

@@ -89,7 +89,6 @@ class Databases:
         self._fill = fill
         self._templates = scratch.fresh("templates")
         self._server = PostgresServer(scratch)
-        self._count = 0
 
     def start(self, scenario: Scenario, journal: str) -> Database:
         """A new database for a measurement.
@@ -104,8 +103,7 @@ class Databases:
         directory = self._scratch.fresh(scenario.label)
         driver = DRIVERS.get(scenario.driver)
         if driver.is_server:
-            self._count += 1
-            path = self._server.database(f"{self._name}_{self._count}")
+            path = self._server.database(self._name)
             with closing(driver.open(path, scenario, TIMEOUT_SECONDS)) as connection:
                 self._fill(connection, driver)
         else:

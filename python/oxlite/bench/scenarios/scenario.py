@@ -133,8 +133,6 @@ class Scenario:
     busy: str | None = None
     build: str | None = None
     transaction: str | None = None
-    gil: str | None = None
-    pools: str | None = None
     disturbance: str | None = None
     style: str | None = None
     step: str | None = None

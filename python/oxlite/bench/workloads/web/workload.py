@@ -54,7 +54,6 @@ class WebSession:
         self._create(self._template)
         self._rows = verify.count_rows(self._template)
         self._fsync_wanted = True
-        self._made = 0
 
     def _create(self, database: Database) -> None:
         """Make the tables and their rows, by Django."""
@@ -78,8 +77,7 @@ class WebSession:
             path = directory / "blog.db"
             copy_synced(self._template.path, path)
             return Database(scenario, path, directory)
-        self._made += 1
-        path = self._postgresql.database(f"blog_{self._made}")
+        path = self._postgresql.database("blog")
         database = Database(scenario, path, directory)
         self._create(database)
         if verify.count_rows(database) != self._rows:
