@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oxlite.bench import UsageError
-from oxlite.bench.advice import QUESTIONS, recommend
+from oxlite.bench.advice import QUESTIONS, Advice, Recommendation, recommend
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.scenarios import cells
 from oxlite.bench.scenarios.scenario import Scenario
@@ -111,14 +111,29 @@ def test_advice_about_writes_only_says_so_to_who_names_their_part() -> None:
     assert not any("writes only" in one.reason for one in unsaid.advice)
 
 
-def test_the_url_is_one_that_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("advice", "pragma", "value"),
+    [
+        (Advice("profile", "web", ""), "synchronous", 1),
+        (Advice("journal_mode", "DELETE", ""), "journal_mode", "delete"),
+    ],
+)
+def test_the_url_is_one_that_opens(
+    advice: Advice, pragma: str, value: object, tmp_path: Path
+) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    form = recommend([inserts(100.0, 300.0)], directory=HERE, anyway=True).forms()["SQLAlchemy"]
+    form = Recommendation([advice], {}).forms()["SQLAlchemy"]
     url = form.removeprefix('create_engine("').removesuffix('")').replace("app.db", "a.db")
     engine = sqlalchemy.create_engine(url.replace("///", f"///{tmp_path}/"))
     with engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
+        assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
     engine.dispose()
+
+
+def test_the_options_of_django_agree_with_the_pragmas() -> None:
+    forms = Recommendation([Advice("journal_mode", "DELETE", "")], {}).forms()
+    assert "'journal': 'keep'" in forms["Django"]
+    assert forms["SQL"] == "PRAGMA journal_mode=DELETE;"
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=[one.setting for one in QUESTIONS])

@@ -2,10 +2,13 @@
 
 from array import array
 
+import pytest
+
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import latencies
 from oxlite.bench.layout import WITHHELD
 from oxlite.bench.report.charts import LARGEST_GROUP, Bars, Curves, Stacks, charts, grouped
+from oxlite.bench.scenarios.cells import cells
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
@@ -66,3 +69,16 @@ def test_many_rows_are_divided_until_they_can_be_read_together() -> None:
     assert all(len(group.rows) <= LARGEST_GROUP for group in groups)
     assert all(len(set(group.names.values())) == len(group.rows) for group in groups)
     assert len({group.common for group in groups}) == len(groups)
+
+
+@pytest.mark.parametrize("name", WORKLOADS.names())
+def test_what_a_workload_measures_by_itself_can_be_read(name: str) -> None:
+    workload = WORKLOADS.get(name)
+    grids = workload.grids(workload.parameters({}, quick=False))
+    for filters in (workload.selection, workload.every):
+        found = cells(grids, filters, workload.baselines)
+        rows = [Row(cell.scenario, [Sample({})]) for cell in found if cell.reason is None]
+        groups = grouped(Result(name, {}, Plan(), 1, [], rows, [], "", "", "", 1.0))
+        sizes = [(group.common, len(group.rows)) for group in groups]
+        assert sum(size for _, size in sizes) == len(rows)
+        assert all(size <= LARGEST_GROUP for _, size in sizes), sizes

@@ -40,7 +40,7 @@ PATIENCE_SECONDS = 60.0
         (("kv", "--json", "/proc/r.json"), "cannot write /proc/r.json"),
         (("driver", "--markdown", "/proc/r.md"), "cannot write /proc/r.md"),
         (("driver", "--batches", "0"), "--batches must be at least"),
-        (("kw",), "kw"),
+        (("kw",), "unknown command 'kw': did you mean 'kv'?"),
     ],
 )
 def test_wrong_usage_is_one_line_and_code_2(

@@ -218,12 +218,17 @@ def test_a_part_of_a_run_and_another_warm_up_are_said(recorded: Recorded) -> Non
     ]
 
 
-def test_a_row_that_fails_now_is_worse(recorded: Recorded) -> None:
+@pytest.mark.parametrize(("driver", "is_worse"), [("oxlite", True), ("stdlib", False)])
+def test_a_row_of_oxlite_that_fails_now_is_worse(
+    recorded: Recorded, driver: str, is_worse: bool
+) -> None:
     usual, broken = scattered(recorded("kv"), 1), scattered(recorded("kv"), 2)
-    broken.rows[-1].failure = "worker 1 was killed"
+    # Not the one that the others are compared with.
+    row = [one for one in broken.rows if one.scenario.driver == driver][-1]
+    row.failure = "worker 1 was killed"
     found = compare(usual, broken)
-    assert found.worse()
-    assert found.missing[broken.rows[-1].label] == "fails now: worker 1 was killed"
+    assert found.worse() is is_worse
+    assert found.missing[row.label] == "fails now: worker 1 was killed"
 
 
 @pytest.mark.parametrize(

@@ -78,13 +78,26 @@ def test_what_is_finished_is_kept(finished: Path, listener: Any) -> None:  # noq
     assert (finished / FILE).read_bytes() == before
 
 
+def _row(data: Any, driver: str) -> Any:  # noqa: ANN401
+    return next(row for row in data["rows"] if row["scenario"]["driver"] == driver)
+
+
+def test_what_a_peer_could_not_do_is_not_measured_anew(
+    finished: Path, tmp_path: Path, listener: object
+) -> None:
+    data = json.loads((finished / FILE).read_text())
+    _row(data, "apsw").update(failure="apsw cannot be loaded")
+    (tmp_path / FILE).write_text(json.dumps(data))
+    assert again(tmp_path, listener) == [("begun", "driver"), ("kept", "driver")]
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda data: data.update(interrupted=True),
         lambda data: data["parameters"].update(seed=7),
         lambda data: data.update(command=data["command"].replace("--quick", "")),
-        lambda data: data["rows"][0].update(failure="worker 1 was killed"),
+        lambda data: _row(data, "oxlite").update(failure="worker 1 was killed"),
         lambda data: data.update(version=99),
         lambda data: data.update(command=f"{data['command']} --directory /elsewhere"),
         lambda data: data["rows"][0]["environment"]["machine"]["file_system"].update(type="nfs"),

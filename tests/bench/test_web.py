@@ -77,6 +77,9 @@ def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
     for row in result.rows:
         [sample] = row.samples
         assert sample.asked > 0
+        versions = DRIVERS.get(row.scenario.driver).versions()
+        assert versions.items() <= sample.detail["versions"].items()
+        assert sample.detail["versions"]["django"]
         assert sample.asked == sum(sample.detail["statuses"].values())
         assert sum(sample.errors.values()) == sample.asked - row.latencies[REQUEST].count
         assert row.environment is not None

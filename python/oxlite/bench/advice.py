@@ -52,7 +52,8 @@ class Question:
         metric: the name of the figure that decides.
         where: the axes' values that the rows have in common.
         axis: in which they differ.
-        default: the value of that axis that is Oxlite's default.
+        default: the value of that axis that is advised unless another is better: Oxlite's default,
+            but of the profile the one that loses nothing.
         candidates: its other values.
         means: what to write for a value of the axis, if it is not the value.
     """
@@ -136,6 +137,8 @@ class Recommendation:
         if self.value("profile") == "durable":
             names.append("durable_commit")
         known = {name: self.value(name) for name in names}
+        if self.value("journal_mode") == "DELETE":
+            known["journal"] = "keep"  # and the profile turns it to no other
         return {name: value for name, value in known.items() if value is not None}
 
     def pragmas(self) -> list[str]:

@@ -300,7 +300,7 @@ def differences(old: Result, new: Result) -> list[str]:
     """In which conditions two runs differ, in words; nothing about Oxlite itself."""
     found = [
         f"parameter {name} ({before} and {after})"
-        for name, before, after in _unequal(_plain(old.parameters), _plain(new.parameters))
+        for name, before, after in _unequal(plain(old.parameters), plain(new.parameters))
     ]
     if not found and old.work_digest != new.work_digest:
         found.append("the work (its digests)")
@@ -311,8 +311,8 @@ def differences(old: Result, new: Result) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _plain(parameters: JsonObject) -> JsonObject:
-    # JSON knows no tuples.
+def plain(parameters: Mapping[str, Any]) -> JsonObject:
+    """Parameters as they are read back from a file: JSON knows no tuples."""
     return {name: list(v) if isinstance(v, tuple) else v for name, v in parameters.items()}
 
 
@@ -409,7 +409,7 @@ def _missing(old: Result, new: Result) -> tuple[dict[str, str], list[str]]:
         worked = before is not None and before.failure is None
         if after is not None and after.failure is not None:
             found[label] = f"{'fails now' if worked else 'fails'}: {after.failure}"
-            broken += [label] if worked else []
+            broken += [label] if worked and after.scenario.driver == SUBJECT else []
         elif before is None:
             found[label] = "only in the new run"
         elif after is None:

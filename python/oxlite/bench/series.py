@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from oxlite.bench.comparing import SUBJECT, conditions
+from oxlite.bench.comparing import SUBJECT, conditions, plain
 from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
 from oxlite.bench.harness.model import Result
 from oxlite.bench.harness.run import Listener
@@ -34,12 +34,14 @@ from oxlite.bench.workloads.catalogue import WORKLOADS
 QUICK_SECONDS = 240.0
 """What the quick series plans with; it takes more, since rounds that have begun are finished."""
 
-FULL_SECONDS = 7200.0
-"""After this no further round of one workload begins in the full series."""
+FULL_SECONDS = 14_400.0
+"""After this no further round of one workload begins in the full series: a round of all mixes of
+``web`` takes more than an hour, and a spread needs three."""
 
 PUBLISHED_PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "kv": {"queries": 15_000},
     "inserts": {"mode": "faithful"},
+    "web": {"clients": (1, 2, 4, 8, 16, 32, 64, 128)},
 }
 """Where a workload's defaults are not those of the published figures."""
 
@@ -292,13 +294,13 @@ def _finished(workload: Workload[Any], request: Request, enough_seconds: float) 
     """
     assert request.json_file is not None
     result = _stored(request.json_file)
-    if result is None or result.interrupted or result.failed():
+    if result is None or result.interrupted or _has_failed(result):
         return None
     parameters = workload.parameters(request.parameters, quick=request.quick)
     flags = shlex.split(result.command)
     same = (
         result.workload == workload.name
-        and _plain(result.parameters) == _plain(dataclasses.asdict(parameters))
+        and plain(result.parameters) == plain(dataclasses.asdict(parameters))
         and ("--quick" in flags) == request.quick
         and ("--all" in flags) == request.every
         and "--scenario" not in flags
@@ -307,6 +309,15 @@ def _finished(workload: Workload[Any], request: Request, enough_seconds: float) 
     plan = planned(workload, request)
     whole = result.repeats >= plan.repeats or result.plan.time_budget_seconds >= enough_seconds
     return result if same and whole else None
+
+
+def _has_failed(result: Result) -> bool:
+    """Whether something of Oxlite's has; what a peer cannot do, it cannot the next time either."""
+    return any(
+        row.failure is not None or row.failed_figures()
+        for row in result.rows
+        if row.scenario.driver == SUBJECT
+    )
 
 
 def _was_here(result: Result, flags: Sequence[str], directory: Path | None) -> bool:
@@ -326,10 +337,3 @@ def _was_here(result: Result, flags: Sequence[str], directory: Path | None) -> b
         and versions <= {oxlite.__version__}
         and conditions(result).get("file system", files) == files
     )
-
-
-def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in parameters.items()
-    }

@@ -12,11 +12,13 @@ import typer
 
 from oxlite.cli.bench import bench
 from oxlite.cli.env import env
+from oxlite.cli.suggesting import SuggestingGroup
 
 __all__ = ["app", "run"]
 
 app = typer.Typer(
     name="oxlite",
+    cls=SuggestingGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

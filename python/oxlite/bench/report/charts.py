@@ -24,16 +24,18 @@ from typing import Any
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary, jains_index
 from oxlite.bench.layout import ABSENT, WITHHELD, Drawing, Line, number
-from oxlite.bench.published import steps_published
 from oxlite.bench.scenarios.scenario import COUNTS
 from oxlite.bench.workloads.base import Workload
+from oxlite.bench.workloads.inserts.steps import published
 
 LARGEST_GROUP = 12
 FEW_METRICS = 12
 """Of a workload with more, ratios are drawn instead of bars."""
 
-SPLITTING = ("interpreter", "operation", "disturbance", "pragmas", "long", "tasks", "processes",
-             "threads", "driver", "style", "journal", "busy")  # fmt: skip
+SPLITTING = (
+    "interpreter", "operation", "disturbance", "mapper", "mix", "clients", "pragmas", "long",
+    "tasks", "processes", "threads", "driver", "style", "journal", "busy",
+)  # fmt: skip
 """The axes by which too large a group is divided, the first first."""
 
 SHARES: Mapping[str, str] = {
@@ -269,13 +271,13 @@ def _titled(what: str, group: Group) -> str:
 
 def _bars(group: Group, metric: Metric) -> list[Chart]:
     ladder = all(row.scenario.step is not None for row in group.rows)
-    published = steps_published() if ladder else {}
+    elsewhere = published() if ladder else {}
     bars = []
     for row in group.rows:
         summary = row.summary(metric.name)
         if summary is not None:
             noted = f"{failed:,} failed" if (failed := sum(row.errors().values())) else ""
-            step = published.get(row.scenario.step or "")
+            step = elsewhere.get(row.scenario.step or "")
             bars.append(Bar(group.names[row.label], summary, row.scenario.driver, step, noted))
     title = "The ladder, each step on top of the one before" if ladder else ""
     what = f"{title}: {metric.title}" if ladder else _capital(metric.title)

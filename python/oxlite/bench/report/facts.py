@@ -18,6 +18,7 @@ from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
 SERVER_SETTINGS = ("fsync", "synchronous_commit", "shared_buffers")
+MAPPERS = {"sqlalchemy": "SQLAlchemy", "django": "Django"}
 LISTED = 8  # scenarios left out; more are only counted
 NOISES = 40  # rows whose noise is listed; of more it is summed up
 
@@ -143,7 +144,7 @@ def environment(result: Result) -> list[str]:
         return []
     versions = dict.fromkeys(
         f"{row.scenario.driver} ({row.scenario.build} build): driver {found['driver']}, "
-        f"{_database(found, row.environment)}"
+        f"{_database(found, row.environment)}{_mappers(found)}"
         for row in measured
         if (found := row.samples[0].detail.get("versions"))
     )
@@ -152,6 +153,13 @@ def environment(result: Result) -> list[str]:
     chosen = next((report for report in reports if _syncs(report)), reports[0])
     pythons = dict.fromkeys(_python(report) for report in reports)
     return [*versions, *_machine(chosen, ", ".join(pythons))]
+
+
+def _mappers(versions: Mapping[str, str]) -> str:
+    """What stands between the workload and the driver."""
+    return "".join(
+        f", {shown} {versions[name]}" for name, shown in MAPPERS.items() if name in versions
+    )
 
 
 def _database(versions: Mapping[str, str], report: JsonObject | None) -> str:

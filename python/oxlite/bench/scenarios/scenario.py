@@ -25,8 +25,6 @@ The axes:
     the flags SQLite was compiled with: ``own`` (whatever the driver brings),
     or, for Oxlite, ``tuned`` (the project's), ``stock`` (the crate's), ``seed``
     (those of the benchmarks this lab replicates); the same SQLite version.
-``transaction``
-    how a transaction begins: ``deferred`` or ``immediate``.
 ``disturbance``
     what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
     use the standard library's SQLite), ``kills`` (writers are killed).
@@ -87,7 +85,6 @@ AXES: Mapping[str, tuple[str, ...]] = {
     "pragmas": ("stock", "tuned", "durable"),
     "busy": (*POLICIES, *HANDLERS),
     "build": ("own", "tuned", "stock", "seed"),
-    "transaction": ("deferred", "immediate"),
     "disturbance": ("calm", "outsiders", "kills"),
     "style": ("own", "reconnect", "mutex", "pool", "explicit", "group", "each"),
     "step": (
@@ -132,7 +129,6 @@ class Scenario:
     pragmas: str | None = None
     busy: str | None = None
     build: str | None = None
-    transaction: str | None = None
     disturbance: str | None = None
     style: str | None = None
     step: str | None = None

@@ -24,10 +24,12 @@ from oxlite.cli.bench.report import report
 from oxlite.cli.bench.shared import shared
 from oxlite.cli.bench.tasks import tasks
 from oxlite.cli.bench.web import web
+from oxlite.cli.suggesting import SuggestingGroup
 
 __all__ = ["bench"]
 
 bench = typer.Typer(
+    cls=SuggestingGroup,
     no_args_is_help=True,
     help="The lab: benchmarks on this machine, with everything to repeat them.",
 )

@@ -86,3 +86,12 @@ def below(name: str) -> str | None:
     names = list(LADDER)
     place = names.index(name)
     return names[place - 1] if place else None
+
+
+def published() -> dict[str, float]:
+    """The published inserts per second of the steps, where there are some."""
+    return {
+        step.name: float(step.published.strip("~").replace(",", ""))
+        for step in LADDER.values()
+        if step.published
+    }

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.worker import Task
 
@@ -16,6 +17,7 @@ class BlogTask(Task):
 
     def __init__(self, arguments: Message) -> None:
         self._directory = Path(arguments["directory"])
+        self._driver = DRIVERS.get(arguments["driver"])
         os.environ.update(arguments["environment"])
         import django
         from django.db import connection
@@ -27,10 +29,11 @@ class BlogTask(Task):
         connection.ensure_connection()
 
     def ready(self) -> Message:
-        """Which Django, and which database."""
+        """Which driver, which database, and which Django."""
         name = self._connection.vendor
         version = ".".join(map(str, self._connection.get_database_version()))
-        return {"versions": {"driver": f"Django {self._django.get_version()}", name: version}}
+        own = {name: version, "django": self._django.get_version()}
+        return {"versions": {**self._driver.versions(), **own}}
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Make the tables and fill them."""

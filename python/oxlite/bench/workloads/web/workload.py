@@ -32,7 +32,9 @@ TASK = "oxlite.bench.workloads.web.worker:BlogTask"
 NEEDED = ("django", "gunicorn")
 HUNG_SECONDS = 300.0
 
-HELD, FAIR = ({"settings": ladder.ROLLBACK, "busy": busy} for busy in ("held", "fair"))
+HELD, BACKOFF, FAIR = (
+    {"settings": ladder.ROLLBACK, "busy": busy} for busy in ("held", "backoff", "fair")
+)
 GATE = {"settings": ladder.ENGINE, "busy": ladder.GATE}
 
 
@@ -124,6 +126,7 @@ def _arguments(database: Database, parameters: WebParameters) -> dict[str, Any]:
     return {
         "environment": ladder.environment(database.scenario, database.path, parameters.atomic),
         "directory": str(database.directory),
+        "driver": database.scenario.driver,
     }
 
 
@@ -161,7 +164,7 @@ class WebWorkload(Workload[WebParameters]):
     )
     selection: ClassVar[Sequence[Filter]] = (
         {"driver": "stdlib", "mix": "balanced"},
-        *({"driver": "oxlite", "mix": "balanced", **one} for one in (HELD, FAIR, GATE)),
+        *({"driver": "oxlite", "mix": "balanced", **one} for one in (HELD, BACKOFF, FAIR, GATE)),
         {"driver": "postgresql", "mix": "balanced"},
     )
     quick_selection: ClassVar[Sequence[Filter]] = (
