@@ -315,8 +315,7 @@ def _mean(question: Question, value: str) -> str:
 
 
 def _metric(question: Question) -> Metric:
-    every = {metric.name: metric for metric in WORKLOADS.get(question.workload).metrics}
-    return every[question.metric]
+    return WORKLOADS.get(question.workload).metric(question.metric)
 
 
 def _at_work(row: Row) -> int:

@@ -29,11 +29,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from oxlite.bench import permuting
-from oxlite.bench.errors import UsageError, unknown
+from oxlite.bench.errors import UsageError
 from oxlite.bench.harness.model import JsonObject, Metric, Result, Row
 from oxlite.bench.harness.statistics import noise
 from oxlite.bench.layout import ABSENT, Drawing, Line, number
-from oxlite.bench.report.charts import FEW_METRICS, baselines_of
+from oxlite.bench.report.charts import FEW_METRICS
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 ALPHA = 0.05
@@ -421,13 +421,11 @@ def _missing(old: Result, new: Result) -> tuple[dict[str, str], list[str]]:
 
 
 def _metrics(workload: str, names: Sequence[str]) -> list[Metric]:
-    every = {metric.name: metric for metric in WORKLOADS.get(workload).metrics}
-    for name in names:
-        if name not in every:
-            raise unknown(f"metric of {workload}", name, every)
+    known = WORKLOADS.get(workload)
+    if names:
+        return [known.metric(name) for name in dict.fromkeys(names)]
     # Of a workload with many there is no first: all are alike.
-    first = list(every) if len(every) > FEW_METRICS else list(every)[:1]
-    return [every[name] for name in dict.fromkeys(names or first)]
+    return list(known.metrics[: None if len(known.metrics) > FEW_METRICS else 1])
 
 
 def _ratios(
@@ -436,7 +434,7 @@ def _ratios(
     """The paired ratios to the first peer that both runs have, if the row is Oxlite's."""
     if before.scenario.driver != SUBJECT:
         return None
-    for label in baselines_of(old, before):
+    for label in old.compared_with(before):
         bases = old.row(label), new.row(label)
         if bases[0] is None or bases[1] is None or bases[0].scenario.driver == SUBJECT:
             continue

@@ -264,11 +264,7 @@ def percentile_ratio(heading: str, kind: str, percent: float, **conditions: str)
         other = result.row(replace(row.scenario, **conditions).label)
         if other is None or row.failure is not None:
             return ABSENT
-        found = [each.latencies.get(kind) for each in (row, other)]
-        values = [None if one is None else one.percentiles.get(percent) for one in found]
-        if not all(values):
-            return WITHHELD
-        mine, its = values
+        mine, its = (each.percentile_ns(kind, percent) for each in (row, other))
         return number(mine / its) if mine and its else WITHHELD
 
     return Column(heading, text)

@@ -101,6 +101,11 @@ class Row:
             return None
         return statistics.summarise([value for value in self.figures(metric) if value is not None])
 
+    def percentile_ns(self, kind: str, percent: float) -> int | None:
+        """That of all repeats together; ``None`` if the row failed, or too few lie beyond it."""
+        found = None if self.failure is not None else self.latencies.get(kind)
+        return None if found is None else found.percentiles.get(percent)
+
     def errors(self) -> dict[str, int]:
         """Failed operations by class and message, over all rounds."""
         total: Counter[str] = Counter()
@@ -182,6 +187,12 @@ class Result:
     def row(self, label: str) -> Row | None:
         """The row called ``label``, if it was measured without failure."""
         return next((row for row in self.rows if row.label == label and not row.failure), None)
+
+    def compared_with(self, row: Row) -> list[str]:
+        """The labels of the rows that a row is compared with, itself left out."""
+        return [
+            label for label in self.compared.get(row.label, self.baselines) if label != row.label
+        ]
 
     def improvement(self, row: Row, metric: Metric, baseline: str) -> Summary | None:
         """How many times better ``row`` is than the row ``baseline``, over paired rounds.

@@ -287,7 +287,7 @@ def _bars(group: Group, metric: Metric) -> list[Chart]:
 def _ratios(result: Result, metrics: Sequence[Metric]) -> list[Chart]:
     found: list[Chart] = []
     for row in result.rows:
-        for baseline in baselines_of(result, row):
+        for baseline in result.compared_with(row):
             bars = []
             for metric in metrics:
                 summary = result.improvement(row, metric, baseline)
@@ -296,13 +296,6 @@ def _ratios(result: Result, metrics: Sequence[Metric]) -> list[Chart]:
             if bars:
                 found.append(Ratios(f"{row.label}: times better than {baseline}", bars))
     return found
-
-
-def baselines_of(result: Result, row: Row) -> list[str]:
-    """The rows that a row is compared with, itself left out."""
-    return [
-        label for label in result.compared.get(row.label, result.baselines) if label != row.label
-    ]
 
 
 def _curves(group: Group) -> list[Chart]:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
-from oxlite.bench.errors import UsageError
+from oxlite.bench.errors import UsageError, unknown
 from oxlite.bench.harness.model import Metric, Plan, Sample
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
@@ -58,6 +58,17 @@ class Workload(ABC, Generic[Parameters]):
     metrics: ClassVar[Sequence[Metric]]
     tables: ClassVar[Sequence[Drawable]]
     brackets: ClassVar[str] = "the smallest and largest"
+
+    def metric(self, name: str) -> Metric:
+        """One of its figures.
+
+        Raises:
+            UsageError: there is none of that name; the nearest one is suggested.
+        """
+        every = {metric.name: metric for metric in self.metrics}
+        if name not in every:
+            raise unknown(f"metric of {self.name}", name, every)
+        return every[name]
 
     def parameters(self, given: Mapping[str, object], *, quick: bool) -> Parameters:
         """The parameters of a run: what was ``given``, else the (quick) defaults.

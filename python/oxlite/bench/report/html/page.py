@@ -117,7 +117,7 @@ def _headlines(result: Result) -> list[Markup]:
     for row in result.rows:
         if row.scenario.driver != "oxlite" or row.scenario.step in BATCHES:
             continue
-        for baseline in charts.baselines_of(result, row):
+        for baseline in result.compared_with(row):
             times = result.improvement(row, metric, baseline)
             known = found.get(baseline)
             base = result.row(baseline)
@@ -148,7 +148,7 @@ def _counted(result: Result, workload: Workload[Any]) -> list[Markup]:
     """Of a workload with many metrics: in how many of them a row is better in every repeat."""
     cards = []
     for row in result.rows:
-        for baseline in charts.baselines_of(result, row):
+        for baseline in result.compared_with(row):
             every = [result.improvement(row, metric, baseline) for metric in workload.metrics]
             known = [times for times in every if times is not None]
             if row.scenario.driver == "oxlite" and known:

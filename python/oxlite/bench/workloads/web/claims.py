@@ -121,13 +121,8 @@ def _tail(result: Result, row: Row, base: str) -> Summary | None:
         return None
     if found is not None and found.count == result.repeats:
         return found
-    mine, its = (_pooled_p99(each) for each in (row, other))
+    mine, its = (each.percentile_ns(REQUEST, 99.0) for each in (row, other))
     return statistics.summarise([its / mine]) if mine and its else None
-
-
-def _pooled_p99(row: Row) -> int | None:
-    found = row.latencies.get(REQUEST)
-    return None if found is None else found.percentiles.get(99.0)
 
 
 def _between(row: Row, other: Row, metric: Metric) -> Summary | None:
