@@ -23,6 +23,7 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from statistics import median
 
+from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import WorkerError
 from oxlite.bench.harness.model import Sample
 from oxlite.bench.harness.postgresql import PostgresServer
@@ -193,7 +194,7 @@ class OrmSession:
             self._processor = next(self._processors)
             self._warmed.clear()
         directory = self._scratch.fresh(scenario.label)
-        if scenario.driver == "postgresql":
+        if DRIVERS.get(scenario.driver).is_server:
             # A new one each time, of the name that the earlier one had.
             database = self._server.database(f"orm_{scenario.mapper}")
         else:
