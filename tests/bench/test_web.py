@@ -8,12 +8,14 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from array import array
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +276,7 @@ def test_server_and_generator_end_with_the_lab(
         ({"workers": 0}, "--workers"),
         ({"threads": 0}, "--threads"),
         ({"duration_seconds": 0.0}, "--duration"),
+        ({"rate": -1}, "--rate"),
         ({"users": 0}, "--users"),
         ({"posts": 0}, "--posts"),
         ({"atomic": "pages"}, "unknown value of --atomic 'pages'"),
@@ -337,6 +340,38 @@ def _written(path: Path, rows: list[tuple[int, float, float]]) -> None:
 
 def _summary(statuses: dict[str, int], errors: dict[str, int] | None = None) -> str:
     return json.dumps({"statusCodeDistribution": statuses, "errorDistribution": errors or {}})
+
+
+class _Slow(BaseHTTPRequestHandler):
+    """Answers one request after the other, each after a while."""
+
+    def do_POST(self) -> None:
+        time.sleep(0.05)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@serves
+@pytest.mark.parametrize("rate", [0, 200])
+def test_with_a_rate_who_has_to_wait_to_be_sent_waits_longer(tmp_path: Path, rate: int) -> None:
+    with HTTPServer(("127.0.0.1", 0), _Slow) as slow:
+        serving = threading.Thread(target=slow.serve_forever)
+        serving.start()
+        try:
+            url = f"http://127.0.0.1:{slow.server_port}/"
+            began = time.monotonic()
+            load = generator.run(generator.find("oha"), url, 1, 1.0, tmp_path, rate=rate)
+            seconds = time.monotonic() - began
+        finally:
+            slow.shutdown()
+            serving.join()
+    assert load.done > 1
+    # One client that waits for each answer cannot have waited longer than there was time.
+    assert (sum(load.latencies_ns) / 1e9 > seconds) is bool(rate)
 
 
 def test_what_the_clients_saw(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ def web(
     duration: Annotated[
         float | None, typer.Option(help="Seconds of each scenario (default 10, quick 2).")
     ] = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(help="Requests per second of all clients (default 0: as fast as answered)."),
+    ] = None,
     users: Annotated[int | None, typer.Option(help="Users of the blog (default 100).")] = None,
     posts: Annotated[
         int | None, typer.Option(help="Posts, each with 5 to 15 comments (default 1000).")
@@ -65,6 +69,7 @@ def web(
         "workers": workers,
         "threads": threads,
         "duration_seconds": duration,
+        "rate": rate,
         "users": users,
         "posts": posts,
         "seed": seed,

@@ -5,8 +5,8 @@ each request. When the time is over no client asks again, and all wait for their
 every request into a database, from which exact percentiles are computed, and counts those
 without an answer by what went wrong.
 
-With a closed loop there is no rate at which requests should have come, so there is nothing by which
-to correct latencies.
+Where a rate is asked for, latencies count from when a request should have been sent, not from when
+a client was free to send it (coordinated omission). With a closed loop there is no such moment.
 """
 
 import json
@@ -63,8 +63,18 @@ def find(generator: str) -> str:
     return str(Path(found).absolute())
 
 
-def run(oha: str, url: str, clients: int, duration_seconds: float, directory: Path) -> Load:
+def run(
+    oha: str, url: str, clients: int, duration_seconds: float, directory: Path, *, rate: int = 0
+) -> Load:
     """Have the clients ask for as long as that, and say what they have seen.
+
+    Args:
+        oha: the program.
+        url: what they ask for.
+        clients: how many ask at once.
+        duration_seconds: for how long.
+        directory: for what the program writes.
+        rate: requests per second that they are to send together; 0 is a closed loop.
 
     Raises:
         WorkerError: the generator does not end, or fails.
@@ -76,6 +86,7 @@ def run(oha: str, url: str, clients: int, duration_seconds: float, directory: Pa
         *("--db-url", str(requests), "-m", "POST", "--disable-keepalive"),
         *("-c", str(clients), "-z", f"{round(duration_seconds * 1000)}ms"),
         *("--wait-ongoing-requests-after-deadline", "-t", f"{LONGEST_ANSWER_SECONDS}s"),
+        *(("-q", str(rate), "--latency-correction") if rate else ()),
         url,
     ]
     output = directory / "generator.log"

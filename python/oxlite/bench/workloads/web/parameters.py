@@ -15,6 +15,7 @@ MAXIMUM_WORKERS = 64
 MAXIMUM_THREADS = 256
 SHORTEST_SECONDS = 0.2
 MAXIMUM_SECONDS = 3600
+MAXIMUM_RATE = 100_000
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class WebParameters:
         workers: processes of the server.
         threads: of each process.
         duration_seconds: how long the clients ask.
+        rate: requests per second that all clients together are to send, latencies counted from when
+            each should have been sent; 0: a client asks again as soon as it is answered.
         users: of the blog that every scenario begins with.
         posts: likewise, each with 5 to 15 comments.
         seed: of the blog.
@@ -37,6 +40,7 @@ class WebParameters:
     workers: int = 2
     threads: int = 4
     duration_seconds: float = 10.0
+    rate: int = 0
     users: int = 100
     posts: int = 1000
     seed: int = 1
@@ -53,6 +57,7 @@ class WebParameters:
         require_between("--workers", self.workers, 1, MAXIMUM_WORKERS)
         require_between("--threads", self.threads, 1, MAXIMUM_THREADS)
         require_between("--duration", self.duration_seconds, SHORTEST_SECONDS, MAXIMUM_SECONDS)
+        require_between("--rate", self.rate, 0, MAXIMUM_RATE)
         if self.atomic not in ATOMIC:
             raise unknown("value of --atomic", self.atomic, ATOMIC)
         require_between("--users", self.users, 1, 100_000)

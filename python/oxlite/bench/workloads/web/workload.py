@@ -108,6 +108,7 @@ class WebSession:
                 int(scenario.clients or 1),
                 parameters.duration_seconds,
                 database.directory,
+                rate=parameters.rate,
             )
             account = site.finish()
         verify.check_accounts(load, account)
