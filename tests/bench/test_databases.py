@@ -10,6 +10,7 @@ from oxlite.bench import VerificationError
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.databases import Databases, rows_of_file
+from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.scenarios.scenario import Scenario
 
@@ -23,7 +24,8 @@ def fill(connection: Connection, driver: Driver) -> None:
 
 
 def test_each_is_new_and_from_the_same_bytes(tmp_path: Path) -> None:
-    with scratch(tmp_path, keep=False) as place, Databases(place, "lab", fill) as databases:
+    with scratch(tmp_path, keep=False) as place, PostgresServer(place) as server:
+        databases = Databases(place, "lab", fill, server)
         first = databases.start(SCENARIO, "wal")
         begun = first.path.read_bytes()
         with closing(sqlite3.connect(first.path)) as connection, connection:

@@ -161,8 +161,8 @@ def test_a_server_that_does_not_start_says_why(
 
 @serves
 def test_postgresql_serves_the_same_blog(listener: Listener) -> None:
-    if DRIVERS.get("postgresql").missing():
-        pytest.skip(DRIVERS.get("postgresql").missing() or "")
+    if reason := DRIVERS.get("postgresql").missing():
+        pytest.skip(reason)
     # Any account may enter it: root's PostgreSQL runs as another one.
     place = Path(tempfile.mkdtemp())
     place.chmod(0o755)

@@ -313,11 +313,7 @@ def _finished(workload: Workload[Any], request: Request, enough_seconds: float) 
 
 def _has_failed(result: Result) -> bool:
     """Whether something of Oxlite's has; what a peer cannot do, it cannot the next time either."""
-    return any(
-        row.failure is not None or row.failed_figures()
-        for row in result.rows
-        if row.scenario.driver == SUBJECT
-    )
+    return any(row.failed() for row in result.rows if row.scenario.driver == SUBJECT)
 
 
 def _was_here(result: Result, flags: Sequence[str], directory: Path | None) -> bool:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.drivers.catalogue import DRIVERS
@@ -74,21 +73,22 @@ def rows_of_file(path: Path, query: str) -> list[Any]:
 
 
 class Databases:
-    """The databases of a run. A context manager: the server ends with it."""
+    """The databases of a run."""
 
-    def __init__(self, scratch: Scratch, name: str, fill: Fill) -> None:
+    def __init__(self, scratch: Scratch, name: str, fill: Fill, server: PostgresServer) -> None:
         """Make nothing yet.
 
         Args:
             scratch: where they are.
             name: what they are called.
             fill: makes the tables.
+            server: keeps those of PostgreSQL; it is started when the first is asked for.
         """
         self._scratch = scratch
         self._name = name
         self._fill = fill
         self._templates = scratch.fresh("templates")
-        self._server = PostgresServer(scratch)
+        self._server = server
 
     def start(self, scenario: Scenario, journal: str) -> Database:
         """A new database for a measurement.
@@ -116,19 +116,6 @@ class Databases:
         if not path.exists():
             make_file(path, journal, self._fill)
         return path
-
-    def __enter__(self) -> Self:
-        """Enter; nothing is started yet."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the server."""
-        self._server.stop()
 
 
 def make_file(path: Path, journal: str, fill: Fill) -> None:

@@ -121,6 +121,10 @@ class Row:
         """Why metrics have no value in some round though they should, by name."""
         return {name: why for sample in self.samples for name, why in sample.failed.items()}
 
+    def failed(self) -> bool:
+        """Whether it did, or anything that it was to measure."""
+        return self.failure is not None or bool(self.failed_figures())
+
     def did_its_work(self) -> bool:
         """Whether next to none of its operations failed."""
         failed = sum(self.errors().values())
@@ -218,7 +222,7 @@ class Result:
 
     def failed(self) -> bool:
         """Whether any row failed, or anything that a row was to measure."""
-        return any(row.failure is not None or row.failed_figures() for row in self.rows)
+        return any(row.failed() for row in self.rows)
 
     def noise(self, metric: str) -> dict[str, float]:
         """The relative noise of ``metric`` by row, where it has one."""

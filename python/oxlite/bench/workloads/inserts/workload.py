@@ -17,6 +17,7 @@ from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.databases import Databases
 from oxlite.bench.harness.model import Plan, Sample
+from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
@@ -161,8 +162,8 @@ class InsertsWorkload(Workload[InsertsParameters]):
         def fill(connection: Connection, driver: Driver) -> None:
             work.fill(connection, driver, parameters.mode)
 
-        with Databases(scratch, "inserts", fill) as databases:
-            yield InsertsSession(parameters, databases)
+        with PostgresServer(scratch) as server:
+            yield InsertsSession(parameters, Databases(scratch, "inserts", fill, server))
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""

@@ -16,6 +16,7 @@ from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.databases import Databases
 from oxlite.bench.harness.model import Metric, Sample
+from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
@@ -214,8 +215,8 @@ class KvWorkload(Workload[KvParameters]):
         def fill(connection: Connection, _: Driver) -> None:
             work.fill(connection, parameters)
 
-        with Databases(scratch, "kv", fill) as databases:
-            yield KvSession(parameters, databases)
+        with PostgresServer(scratch) as server:
+            yield KvSession(parameters, Databases(scratch, "kv", fill, server))
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""
