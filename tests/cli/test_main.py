@@ -43,6 +43,7 @@ def test_nothing_asked_for_shows_the_help(capsys: pytest.CaptureFixture[str]) ->
         (["env", "a", "b"], "b", "oxlite env --help"),
         (["env", "--profile"], "--profile", "requires an argument"),
         (["bench", "nonsense"], "nonsense", "oxlite bench --help"),
+        (["bench", "kw"], "unknown command 'kw': did you mean 'kv'?", "oxlite bench --help"),
     ],
 )
 def test_wrong_usage_is_one_line(

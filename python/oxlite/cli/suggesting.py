@@ -15,10 +15,10 @@ class SuggestingGroup(TyperGroup):
         """The command that the arguments begin with.
 
         Raises:
-            oxlite.bench.UsageError: There is none of that name; the nearest one is suggested.
+            click.UsageError: There is none of that name; the nearest one is suggested.
         """
         from oxlite.bench.errors import unknown
 
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise unknown("command", args[0], self.list_commands(ctx))
+            ctx.fail(str(unknown("command", args[0], self.list_commands(ctx))))
         return super().resolve_command(ctx, args)
