@@ -3,9 +3,13 @@
 //! In this process that is known. Between processes it is a note in the gate's file, believed only
 //! while its writer holds a lock beside it that the kernel takes back.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::fmt;
+use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use oxlite_sqlite::fork_generation;
 
 /// What a note begins with: a later form of it is not read as this one.
 const FORM: &str = "oxlite 1";
@@ -76,7 +80,7 @@ impl Holder {
 
 /// What this process holds the lock for.
 pub(super) struct Note {
-    thread_id: u32,
+    author: Author,
     since: Instant,
     since_epoch: Duration,
     statement: String,
@@ -89,7 +93,7 @@ impl Note {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
-            thread_id: current_thread(),
+            author: Author::current(),
             since: now,
             since_epoch: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -118,18 +122,60 @@ impl Note {
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let (process, thread) = (std::process::id(), self.thread_id);
-        let (since, statement) = (self.since_epoch.as_nanos(), &self.statement);
-        format!("{FORM}\n{process}\n{thread}\n{since}\n{statement}\0").into_bytes()
+        let Author {
+            process_id,
+            thread_id,
+            ..
+        } = self.author;
+        let since = u64::try_from(self.since_epoch.as_nanos()).unwrap_or(u64::MAX);
+        let mut note = Vec::with_capacity(NOTE_AT_MOST);
+        // A vector takes all that is written.
+        let _ = write!(
+            note,
+            "{FORM}\n{process_id}\n{thread_id}\n{since}\n{}\0",
+            self.statement
+        );
+        note
     }
 
     pub(super) fn as_holder(&self) -> Holder {
         Holder {
-            process_id: std::process::id(),
-            thread_id: self.thread_id,
+            process_id: self.author.process_id,
+            thread_id: self.author.thread_id,
             held_for: self.since.elapsed(),
             statement: self.statement.clone(),
         }
+    }
+}
+
+/// The numbers by which the system knows who writes a note.
+#[derive(Clone, Copy)]
+struct Author {
+    /// That of the process in which they were asked for.
+    generation: u32,
+    process_id: u32,
+    thread_id: u32,
+}
+
+impl Author {
+    /// This thread, asked for once and not at each transaction: two calls of the system.
+    fn current() -> Self {
+        thread_local! {
+            static CURRENT: Cell<Option<Author>> = const { Cell::new(None) };
+        }
+        let generation = fork_generation();
+        let known = CURRENT
+            .get()
+            .filter(|author| author.generation == generation);
+        known.unwrap_or_else(|| {
+            let asked = Self {
+                generation,
+                process_id: std::process::id(),
+                thread_id: current_thread(),
+            };
+            CURRENT.set(Some(asked));
+            asked
+        })
     }
 }
 
