@@ -69,6 +69,7 @@ def test_everything_is_said(result: Result) -> None:
         WITHHELD,
         "withheld",
         "Noise of wall time",
+        "with the interval of the true median (75% sure, by order statistics) in brackets",
     ):
         assert expected in text
 
@@ -244,9 +245,13 @@ def test_a_ratio_is_to_the_same_row_with_another_policy() -> None:
 
 @pytest.mark.parametrize(
     ("values", "text"),
-    [([1.4], "1.40 (one repeat)"), ([1.0, 1.4, 2.0], f"1.40 (1.00{DASH}2.00)")],
+    [
+        ([1.4], "1.40 (one repeat)"),
+        ([1.0, 1.4, 2.0], f"1.40 (1.00{DASH}2.00)"),
+        ([0.1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 9.0], f"1.40 (1.10{DASH}1.70)"),
+    ],
 )
-def test_one_repeat_has_no_spread(values: list[float], text: str) -> None:
+def test_the_spread_is_where_the_median_lies(values: list[float], text: str) -> None:
     summary = summarise(values)
     assert summary is not None
     assert spread_of(summary) == text

@@ -9,10 +9,13 @@ import pytest
 from oxlite.bench.harness import statistics
 
 
-def test_a_summary_is_median_and_extremes() -> None:
-    summary = statistics.summarise([3.0, 1.0, 2.0])
+def test_a_summary_is_median_interval_and_extremes() -> None:
+    values = [9.0, 1.0, 2.0, 8.0, 3.0, 7.0, 4.0, 6.0, 5.0]
+    summary = statistics.summarise(values)
     assert summary is not None
-    assert (summary.count, summary.median, summary.minimum, summary.maximum) == (3, 2.0, 1.0, 3.0)
+    assert (summary.count, summary.median, summary.minimum, summary.maximum) == (9, 5.0, 1.0, 9.0)
+    assert summary.interval == statistics.median_interval(values)
+    assert (summary.interval.low, summary.interval.high) == (2.0, 8.0)
 
 
 def test_nothing_has_no_summary() -> None:

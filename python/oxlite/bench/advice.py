@@ -297,16 +297,16 @@ def _advice(question: Question, result: Result, row: Row, found: Mapping[str, Su
         f"{result.workload}, {row.label}: {metric.title}, {_mean(question, best)} is {ratio} times"
     )
     if question.setting == "profile":
-        dear = times.median > CHEAP and times.minimum > 1
+        dear = times.median > CHEAP and times.interval.low > 1
         chosen = best if dear else question.default
         price = "what FULL costs: the last commits are not lost in a power cut"
         return Advice(question.setting, _mean(question, chosen), f"{shown} as good ({price})")
     default = _mean(question, question.default)
-    if times.minimum > 1:
+    if times.interval.low > 1:
         return Advice(question.setting, _mean(question, best), f"{shown} as good as {default}")
-    if times.maximum < 1:
+    if times.interval.high < 1:
         return Advice(question.setting, default, f"{shown} as good as {default}")
-    reason = f"{shown} as good as {default}: no difference in every repeat, so the {DEFAULTS}"
+    reason = f"{shown} as good as {default}: no difference that is sure, so the {DEFAULTS}"
     return Advice(question.setting, default, reason)
 
 

@@ -142,14 +142,23 @@ def number(value: float) -> str:
 
 
 def spread_of(summary: Summary) -> str:
-    """The median with the smallest and the largest: ``2.06 (1.82-2.16)``.
+    """The median with its interval: ``2.06 (1.82-2.16)``.
 
-    Of one repeat there is no spread: ``2.06 (one repeat)``.
+    Of one repeat there is none: ``2.06 (one repeat)``.
     """
     if summary.count == 1:
         return f"{number(summary.median)} (one repeat)"
-    low, high = number(summary.minimum), number(summary.maximum)
-    return f"{number(summary.median)} ({low}{DASH}{high})"
+    return f"{number(summary.median)} ({interval_of(summary)})"
+
+
+def interval_of(summary: Summary) -> str:
+    """Where the true median lies: ``1.82-2.16``."""
+    return f"{number(summary.interval.low)}{DASH}{number(summary.interval.high)}"
+
+
+def sure(confidence: float) -> str:
+    """What an interval is, in a few words."""
+    return f"the interval of the true median ({confidence:.0%} sure, by order statistics)"
 
 
 def median(heading: str, metric: Metric) -> Column:
@@ -163,7 +172,7 @@ def median(heading: str, metric: Metric) -> Column:
 
 
 def spread(heading: str, metric: Metric) -> Column:
-    """The median with the smallest and largest repeat."""
+    """The median with its interval."""
 
     def text(_: Result, row: Row) -> str:
         summary = row.summary(metric.name)

@@ -9,14 +9,13 @@ noise
 paired improvement
     for each repeat, the value of a row against that of the baseline *in the same
     round*, so that slow drift of the machine cancels; above 1 is better than the
-    baseline, whichever way the metric counts. Its spread is the smallest and
-    largest of the repeats: with seven repeats these bound the true median with
-    a confidence of 98 % (sign test), with five 94 %, with three 75 %.
+    baseline, whichever way the metric counts.
 interval of the median
-    from the k-th smallest to the k-th largest value, k as large as holds the true
-    median with the confidence asked for, whatever the values' distribution (sign
-    test). Where there are too few values for that, the extremes, with the
-    confidence that they have.
+    the spread that is printed: from the k-th smallest to the k-th largest value, k as
+    large as holds the true median with a confidence of 95 %, whatever the values'
+    distribution (sign test). Up to eight repeats those are the extremes, which hold it
+    with 98 % where there are seven, 94 % of five, 75 % of three; with more repeats it
+    becomes narrower, which the extremes would not.
 percentile
     the nearest rank, a value that was measured, never an interpolation. It is
     withheld unless at least ten samples lie beyond it: fewer say nothing about
@@ -43,23 +42,27 @@ Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Repeated values of one metric, in its unit; ``noise`` is relative."""
-
-    count: int
-    median: float
-    minimum: float
-    maximum: float
-    noise: float | None
-
-
-@dataclass(frozen=True)
 class Interval:
     """Where a true median lies, with which ``confidence`` (0 to 1)."""
 
     low: float
     high: float
     confidence: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Repeated values of one metric, in its unit; ``interval`` is the median's.
+
+    ``noise`` is relative.
+    """
+
+    count: int
+    median: float
+    interval: Interval
+    minimum: float
+    maximum: float
+    noise: float | None
 
 
 @dataclass(frozen=True)
@@ -89,10 +92,18 @@ def noise(values: Sequence[float]) -> float | None:
 
 
 def summarise(values: Sequence[float]) -> Summary | None:
-    """Median, extremes and noise of ``values``; ``None`` if there are none."""
-    if not values:
+    """Median, its interval, extremes and noise of ``values``; ``None`` if there are none."""
+    interval = median_interval(values)
+    if interval is None:
         return None
-    return Summary(len(values), statistics.median(values), min(values), max(values), noise(values))
+    return Summary(
+        len(values),
+        statistics.median(values),
+        interval,
+        min(values),
+        max(values),
+        noise(values),
+    )
 
 
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:

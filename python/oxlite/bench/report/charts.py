@@ -4,7 +4,7 @@ Charts are made from any result alike: a workload says nothing about them. Rows 
 groups small enough to be read together, by the axes on which they differ.
 
 ======== ======================================================================
-Bars     the first metric of a workload, median with smallest and largest
+Bars     the first metric of a workload, median with its interval
 Ratios   where a workload has many metrics: how many times better than a baseline
 Ladder   settings one on top of the other, with what was published beside it
 Curves   latency percentiles, by kind of operation
@@ -82,12 +82,12 @@ class Bars:
     def table(self) -> Drawing:
         """The numbers."""
         published = any(bar.published is not None for bar in self.bars)
-        headings = ["median", "smallest", "largest", "noise", "repeats"]
+        headings = ["median", "from", "to", "smallest", "largest", "noise", "repeats"]
         lines = []
         for bar in self.bars:
             one = bar.summary
             cells = [
-                *map(number, (one.median, one.minimum, one.maximum)),
+                *map(number, (*_three(one), one.minimum, one.maximum)),
                 noise(one),
                 f"{one.count}",
             ]
@@ -112,7 +112,7 @@ class Ratios:
             Line(bar.name, [*map(number, _three(bar.summary)), f"{bar.summary.count}"])
             for bar in self.bars
         ]
-        headings = ("times better", "smallest", "largest", "repeats")
+        headings = ("times better", "from", "to", "repeats")
         return Drawing(self.title, "measured", headings, lines)
 
 
@@ -359,7 +359,7 @@ def _values(row: Row, detail: str) -> list[float]:
 
 
 def _three(summary: Summary) -> Iterable[float]:
-    return (summary.median, summary.minimum, summary.maximum)
+    return (summary.median, summary.interval.low, summary.interval.high)
 
 
 def noise(summary: Summary) -> str:

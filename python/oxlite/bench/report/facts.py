@@ -12,8 +12,8 @@ from statistics import median
 from typing import Any
 
 from oxlite.bench.harness.model import JsonObject, Result
-from oxlite.bench.harness.statistics import SAMPLES_BEYOND
-from oxlite.bench.layout import ABSENT, WITHHELD, names, shared
+from oxlite.bench.harness.statistics import SAMPLES_BEYOND, median_interval
+from oxlite.bench.layout import ABSENT, WITHHELD, names, shared, sure
 from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
@@ -31,13 +31,21 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
         f"{workload.name}: {workload.title}",
         listed(result.parameters),
         f"{result.repeats} interleaved repeats{after}, the order "
-        f"changing from round to round; figures are medians, ratios are of paired repeats with "
-        f"{workload.brackets} in brackets",
+        f"changing from round to round; figures are medians, ratios are of paired repeats"
+        f"{_brackets(result.repeats)}",
     ]
     common = shared(result)
     if common:
         lines.append(f"in all rows: {listed(common)}")
     return lines
+
+
+def _brackets(repeats: int) -> str:
+    """What stands behind a ratio."""
+    interval = median_interval([0.0] * repeats)
+    if interval is None or repeats == 1:
+        return ""
+    return f", with {sure(interval.confidence)} in brackets"
 
 
 def listed(values: JsonObject) -> str:

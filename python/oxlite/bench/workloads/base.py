@@ -41,7 +41,6 @@ class Workload(ABC, Generic[Parameters]):
         quick_plan: the same of ``--quick``.
         metrics: the figures of a sample; the first is the one whose noise is reported.
         tables: what a report shows.
-        brackets: what stands in brackets behind a ratio.
     """
 
     name: ClassVar[str]
@@ -57,7 +56,6 @@ class Workload(ABC, Generic[Parameters]):
     quick_plan: ClassVar[Plan] = Plan(time_budget_seconds=90.0)
     metrics: ClassVar[Sequence[Metric]]
     tables: ClassVar[Sequence[Drawable]]
-    brackets: ClassVar[str] = "the smallest and largest"
 
     def metric(self, name: str) -> Metric:
         """One of its figures.

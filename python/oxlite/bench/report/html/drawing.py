@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from oxlite.bench.harness.statistics import Summary
-from oxlite.bench.layout import DASH, number
+from oxlite.bench.layout import DASH, number, spread_of
 from oxlite.bench.report.charts import (
     SUCCEEDED,
     Bar,
@@ -104,13 +104,13 @@ def _svg(*marks: Markup, title: str) -> Markup:
 def _spread(one: Summary) -> str:
     if one.count == 1:
         return number(one.median)
-    return f"{number(one.median)} ({number(one.minimum)}{DASH}{number(one.maximum)})"
+    return spread_of(one)
 
 
 def _whisker(one: Summary, place: Scale) -> list[Markup]:
     if one.count == 1:
         return []
-    low, high = percent(place(one.minimum)), percent(place(one.maximum))
+    low, high = percent(place(one.interval.low)), percent(place(one.interval.high))
     ends = [
         empty("line", x1=x, x2=x, y1=MIDDLE - 4, y2=MIDDLE + 4, class_="whisker")
         for x in (low, high)
@@ -119,8 +119,8 @@ def _whisker(one: Summary, place: Scale) -> list[Markup]:
 
 
 def _bars(chart: Bars) -> Markup:
-    highest = max(max(bar.summary.maximum, bar.published or 0) for bar in chart.bars)
-    lowest = min(min(bar.summary.minimum, bar.published or math.inf) for bar in chart.bars)
+    highest = max(max(bar.summary.interval.high, bar.published or 0) for bar in chart.bars)
+    lowest = min(min(bar.summary.interval.low, bar.published or math.inf) for bar in chart.bars)
     if chart.ladder and lowest > 0:
         # Steps are ratios, so each takes room by its ratio; a bar from nothing could not.
         low, high = decades(lowest, highest)
@@ -130,7 +130,7 @@ def _bars(chart: Bars) -> Markup:
         place, scale = linear(1.01 * highest), ""
     lines = [_bar(bar, place, from_nothing=not scale) for bar in chart.bars]
     legend = _legend(dict.fromkeys(bar.driver for bar in chart.bars))
-    hint = f"{scale}{chart.better} is better; the line is from the smallest repeat to the largest"
+    hint = f"{scale}{chart.better} is better; the line is where the true median lies"
     if any(bar.published is not None for bar in chart.bars):
         hint += "; a diamond is what was published, of another machine"
     return joined(
@@ -170,7 +170,9 @@ def _bar(bar: Bar, place: Scale, *, from_nothing: bool) -> Markup:
 
 
 def _ratios(chart: Ratios) -> Markup:
-    values = [v for bar in chart.bars for v in (bar.summary.minimum, bar.summary.maximum)]
+    values = [
+        v for bar in chart.bars for v in (bar.summary.interval.low, bar.summary.interval.high)
+    ]
     reach = max(2.0, *(max(value, 1 / value) for value in values)) * 1.05
     place = logarithmic(1 / reach, reach)
     lines = []

@@ -12,7 +12,7 @@ from typing import Any
 from oxlite.bench import published
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
-from oxlite.bench.layout import ABSENT, DASH, Drawing, number
+from oxlite.bench.layout import ABSENT, Drawing, interval_of, number
 from oxlite.bench.report import charts, facts
 from oxlite.bench.report.html.drawing import drawn, summary_of
 from oxlite.bench.report.html.markup import Markup, element, empty, joined
@@ -96,8 +96,8 @@ def _summary(results: Sequence[Result]) -> Markup:
         content.append(
             element(
                 "p",
-                "How many times better, as the median of paired repeats; in brackets the smallest "
-                "and the largest.",
+                "How many times better, as the median of paired repeats; in brackets where the "
+                "true median lies.",
                 class_="quiet",
             )
         )
@@ -124,8 +124,8 @@ def _headlines(result: Result) -> list[Markup]:
             # Failing is fast, and leaves the others more of the machine.
             if base is None or not (row.did_its_work() and base.did_its_work()):
                 continue
-            # What is not so in every repeat is no headline.
-            if times is None or times.minimum <= 1:
+            # What is not sure is no headline.
+            if times is None or times.interval.low <= 1:
                 continue
             if known is None or times.median > known[2].median:
                 found[baseline] = (row, baseline, times)
@@ -133,9 +133,7 @@ def _headlines(result: Result) -> list[Markup]:
     return [
         _card(
             f"{number(times.median)}{facts.MULTIPLIED}",
-            f"({number(times.minimum)}{DASH}{number(times.maximum)})"
-            if times.count > 1
-            else "one repeat",
+            f"({interval_of(times)})" if times.count > 1 else "one repeat",
             f"{result.workload}: {metric.title}",
             row.label,
             f"against {baseline}",
@@ -145,20 +143,20 @@ def _headlines(result: Result) -> list[Markup]:
 
 
 def _counted(result: Result, workload: Workload[Any]) -> list[Markup]:
-    """Of a workload with many metrics: in how many of them a row is better in every repeat."""
+    """Of a workload with many metrics: in how many of them a row is surely better."""
     cards = []
     for row in result.rows:
         for baseline in result.compared_with(row):
             every = [result.improvement(row, metric, baseline) for metric in workload.metrics]
             known = [times for times in every if times is not None]
             if row.scenario.driver == "oxlite" and known:
-                better = sum(times.minimum > 1 for times in known)
-                worse = sum(times.maximum < 1 for times in known)
+                better = sum(times.interval.low > 1 for times in known)
+                worse = sum(times.interval.high < 1 for times in known)
                 cards.append(
                     _card(
                         f"{better} of {len(known)}",
                         "" if not worse else f"{worse} worse",
-                        f"{result.workload}: better in every repeat",
+                        f"{result.workload}: surely better",
                         row.label,
                         f"against {baseline}",
                     )

@@ -48,4 +48,4 @@ class OperationTable(Comparison):
 
 def slower_of(ratios: Mapping[str, Summary]) -> dict[str, Summary]:
     """Those whose lower bound says that they may be slower."""
-    return {title: ratio for title, ratio in ratios.items() if ratio.minimum < SLOWER}
+    return {title: ratio for title, ratio in ratios.items() if ratio.interval.low < SLOWER}

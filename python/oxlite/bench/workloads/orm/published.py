@@ -9,9 +9,9 @@ figures is the one called ``seed`` here; the project's own is ``tuned``.
 from collections.abc import Mapping, Sequence
 
 from oxlite.bench.harness.model import Result, Row
-from oxlite.bench.layout import ABSENT, Drawing, Line, number
+from oxlite.bench.layout import ABSENT, Drawing, Line, number, spread_of, sure
 from oxlite.bench.workloads.orm.figures import SUM
-from oxlite.bench.workloads.orm.ratio import ratio, said
+from oxlite.bench.workloads.orm.ratio import ratio
 
 MS_PER_SECOND = 1e3
 STOCK = ("oxlite", "stock", "rollback", "stock")
@@ -48,14 +48,14 @@ class SumsTable:
             seconds = SECONDS.get(_place(row))
             cells = (
                 ABSENT if summary is None else number(summary.median / MS_PER_SECOND),
-                "1" if row is base else ABSENT if found is None else str(found),
+                "1" if row is base else ABSENT if found is None else spread_of(found),
                 ABSENT if seconds is None else number(SECONDS[STOCK] / seconds),
                 ABSENT if seconds is None else number(seconds),
             )
             lines.append(Line(row.label, cells, row))
         if not lines:
             return []
-        what = f", with {said(min(confidences))} in brackets" if confidences else ""
+        what = f", with {sure(min(confidences))} in brackets" if confidences else ""
         return [
             Drawing(
                 "All operations together; times faster than the stock build with stock settings"

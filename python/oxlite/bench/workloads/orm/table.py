@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import CONFIDENCE
-from oxlite.bench.layout import ABSENT, Drawing, Line, number
+from oxlite.bench.layout import ABSENT, Drawing, Line, number, spread_of, sure
 from oxlite.bench.workloads.orm.figures import METRICS, SUM
 from oxlite.bench.workloads.orm.published import SumsTable
-from oxlite.bench.workloads.orm.ratio import ratio, said
+from oxlite.bench.workloads.orm.ratio import ratio
 
 BAR = 0.95
 PEER = "stdlib"
@@ -68,11 +68,11 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
         summaries = [row.summary(metric.name) for row in rows]
         cells = (
             *(ABSENT if summary is None else number(summary.median) for summary in summaries),
-            *(ABSENT if one is None else str(one) for one in found),
+            *(ABSENT if one is None else spread_of(one) for one in found),
         )
         lines.append(Line(metric.title, cells))
     named = " ".join(value for value in settings if value is not None)
-    what = f"; times faster, with {said(min(confidences))} in brackets" if confidences else ""
+    what = f"; times faster, with {sure(min(confidences))} in brackets" if confidences else ""
     return Drawing(
         f"{named}: milliseconds of each operation, longest first{what}",
         "operation",
@@ -146,7 +146,9 @@ def _verdict(result: Result, name: str, row: Row, peer: Row) -> str:
     ]
     for what, some in (("slower", slower), ("not known", unclear)):
         if some:
-            parts.append(f"{what}: {', '.join(f'{title} {one}' for title, one in some.items())}")
+            parts.append(
+                f"{what}: {', '.join(f'{title} {spread_of(one)}' for title, one in some.items())}"
+            )
     if slower:
         parts.append(f"of lines that are all equal, up to {number(chance)} would look slower")
     return f"{name}: {'; '.join(parts)}"

@@ -51,7 +51,6 @@ class OrmWorkload(Workload[OrmParameters]):
     quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = (SUM, *METRICS[:-1])
     tables: ClassVar = TABLES
-    brackets: ClassVar = "the interval of the true median"
 
     def grids(self, parameters: OrmParameters) -> Sequence[Grid]:
         """See the base class: SQLite's settings are no axes of PostgreSQL's."""
