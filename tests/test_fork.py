@@ -414,6 +414,34 @@ def test_threads_of_a_child_wait_in_line_as_the_parents_do(run: Run, path: Path)
 
 
 @needs_file_locks
+def test_a_child_that_holds_the_lock_is_named_by_its_own_numbers(run: Run, path: Path) -> None:
+    run(
+        """
+        import oxlite
+
+        def open_one(**options):
+            return oxlite.connect(path, isolation_level=None, **options)
+
+        def hold():
+            own, other = open_one(), open_one(timeout=0)
+            own.execute("BEGIN IMMEDIATE")
+            own.execute("UPDATE t SET x = x")
+            try:
+                other.execute("INSERT INTO t VALUES (2)")
+            except oxlite.LockedError as error:
+                numbers = error.holder["process_id"], error.holder["thread_id"]
+                assert numbers == (os.getpid(), threading.get_native_id()), error
+            else:
+                raise AssertionError("it was not locked")
+            own.execute("ROLLBACK")
+
+        hold()
+        in_child(hold)
+        """
+    )
+
+
+@needs_file_locks
 def test_a_childs_own_connection_has_locks_of_its_own(run: Run, path: Path) -> None:
     run(
         """
