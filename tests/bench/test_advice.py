@@ -53,12 +53,14 @@ def test_the_default_stands_where_it_is_better() -> None:
     assert "kv, oxlite wal tuned backoff: wall time, stdlib is 0.50 (0.50–0.50)" in advice.reason  # noqa: RUF001
 
 
-def test_another_value_has_to_be_surely_better() -> None:
+def test_another_value_has_to_be_better_by_the_whole_interval() -> None:
     better = recommend([kv((2.0, 2.0, 2.0), (1.0, 1.9, 1.0))], directory=HERE, anyway=True)
     assert better.value("driver") == "stdlib"
     mixed = recommend([kv((2.0, 2.0, 2.0), (1.0, 2.1, 1.0))], directory=HERE, anyway=True)
     assert mixed.value("driver") == "oxlite"
-    assert "no difference that is sure" in mixed.advice[0].reason
+    assert "no difference beyond the interval" in mixed.advice[0].reason
+    odd = recommend([kv((2.0,) * 9, (*[1.0] * 8, 2.1))], directory=HERE, anyway=True)
+    assert odd.value("driver") == "stdlib"
 
 
 def test_few_repeats_decide_nothing() -> None:

@@ -225,6 +225,10 @@ def test_where_nothing_is_slower_that_is_said() -> None:
     table = OperationTable((A, B), ("stdlib", "apsw"))
     [[verdict]] = [drawing.remarks for drawing in table.drawings(result)]
     assert "nothing is slower than stdlib (of 2 operations" in verdict
+    odd = [*[{"a_us": 1.0, "b_us": 1.0}] * 8, {"a_us": 2.0, "b_us": 1.0}]
+    result = result_of(row("stdlib", [{"a_us": 1.0, "b_us": 1.0}] * 9), row("oxlite", odd))
+    [[verdict]] = [drawing.remarks for drawing in table.drawings(result)]
+    assert "nothing is slower than stdlib (of 2 operations" in verdict
     alone = result_of(row("oxlite", figures))
     [[verdict]] = [drawing.remarks for drawing in table.drawings(alone)]
     assert verdict == "oxlite: nothing was compared with stdlib"

@@ -257,10 +257,15 @@ def test_a_worker_that_hangs_is_ended_at_once(
     [
         (Bar(turns.SCALING, 2.0), [2.0, 3.0], "held"),
         (Bar(turns.SCALING, 2.0), [1.0, 1.5, 1.8], "missed by 25%"),
-        (Bar(turns.SCALING, 2.0), [1.0, 2.5, 3.0], "held, not in every repeat"),
-        (Bar(turns.SCALING, 2.0), [1.0, 1.0, 3.0], "missed by 50%, not in every repeat"),
+        (Bar(turns.SCALING, 2.0), [1.0, 2.5, 3.0], "held, with the bar inside the interval"),
+        (
+            Bar(turns.SCALING, 2.0),
+            [1.0, 1.0, 3.0],
+            "missed by 50%, with the bar inside the interval",
+        ),
         (Bar(turns.SCALING, 2.0, at_least=False), [1.0, 2.0], "held"),
         (Bar(turns.SCALING, 2.0, at_least=False), [3.0, 3.0], "missed by 50%"),
+        (Bar(turns.SCALING, 2.0), [1.0, *[3.0] * 8], "held"),
         (Bar(turns.SCALING, 2.0), [3.0], "not known: one repeat"),
         (Bar(turns.SCALING, 2.0), [], "not known"),
     ],

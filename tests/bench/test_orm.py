@@ -303,6 +303,10 @@ def test_verdicts_are_of_the_interval() -> None:
     del rows[1].samples[5]
     [drawing] = TABLES[0].drawings(result)
     assert drawing.remarks[0].startswith("oxlite: no verdict: six rounds or more")
+    del rows[1].samples[1:]
+    [drawing] = TABLES[0].drawings(result)
+    assert "sure" not in drawing.title
+    assert drawing.lines[0].cells[-1] == "2.00 (one repeat)"
     rows[1].failure = "gone"
     [drawing] = TABLES[0].drawings(result)
     assert drawing.remarks[0] == "oxlite: nothing was compared with stdlib"

@@ -18,6 +18,7 @@ from oxlite.bench.report.progress import Lines, watching
 from oxlite.bench.report.terminal import show
 from oxlite.bench.scenarios.cells import Cell
 from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.workloads.driver.workload import DriverWorkload
 from oxlite.bench.workloads.kv.workload import KvWorkload
 
 FIGURES = {
@@ -255,6 +256,20 @@ def test_the_spread_is_where_the_median_lies(values: list[float], text: str) -> 
     summary = summarise(values)
     assert summary is not None
     assert spread_of(summary) == text
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_one_repeat_counts_for_nothing(repeats: int) -> None:
+    names = [metric.name for metric in DriverWorkload.metrics[:2]]
+
+    def operations(driver: str, *microseconds: float) -> Row:
+        figures = dict(zip(names, microseconds, strict=True))
+        return Row(Scenario(driver), [Sample(dict(figures)) for _ in range(repeats)])
+
+    rows = [operations("stdlib", 4.0, 4.0), operations("oxlite", 1.0, 5.0)]
+    result = Result("driver", {}, Plan(), repeats, ["stdlib"], rows, [], "", "", "2026-01-01", 1.0)
+    text = page.render([result])
+    assert ("better, by the whole interval" in text) is (repeats > 1)
 
 
 def test_failing_is_no_headline() -> None:

@@ -95,7 +95,9 @@ def test_bars_are_judged_in_paired_repeats() -> None:
     ]
     result = Result("shared", {}, Plan(), 3, [], rows, [], "", "", "", 1.0)
     writes, longest, jain = remarks(result)
-    assert writes.startswith("25 processes held, not in every repeat: writes per second")
+    assert writes.startswith(
+        "25 processes held, with the bar inside the interval: writes per second"
+    )
     assert longest.startswith("25 processes missed by 20%: longest wait")
     assert jain.startswith("25 processes held: Jain's index")
     result.rows = rows[:1]

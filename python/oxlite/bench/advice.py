@@ -1,14 +1,14 @@
 """What to set on this machine, from what was measured on it and nothing else.
 
 A question is about one setting: rows that differ in one axis alone, in a workload where that axis
-matters, compared by one figure. The answer is a candidate that is better than the default in every
-repeat, or else the default, with "no difference" as the reason. A question of which no rows are
+matters, compared by one figure. The answer is a candidate whose whole interval is better than the
+default, or else the default, with "no difference" as the reason. A question of which no rows are
 there is not answered: the command that would measure it is named instead.
 
 Two settings are not chosen by speed alone. What a commit survives (``profile``) is answered with
-its price, and the safer one is advised where it costs less than :data:`CHEAP`, or did not cost
-anything in some repeat; ``durable_commit`` matters with the durable profile only. Nothing is
-decided by fewer than three repeats.
+its price, and the safer one is advised where it costs less than :data:`CHEAP`, or where the
+interval does not show that it costs anything; ``durable_commit`` matters with the durable profile
+only. Nothing is decided by fewer than three repeats.
 
 Invariants: every advice carries its rows and ratio; runs of another machine or file system are
 refused, unless asked for; the mix of reads and writes is that of the run, or the question is open.
@@ -306,7 +306,7 @@ def _advice(question: Question, result: Result, row: Row, found: Mapping[str, Su
         return Advice(question.setting, _mean(question, best), f"{shown} as good as {default}")
     if times.interval.high < 1:
         return Advice(question.setting, default, f"{shown} as good as {default}")
-    reason = f"{shown} as good as {default}: no difference that is sure, so the {DEFAULTS}"
+    reason = f"{shown} as good as {default}: no difference beyond the interval, so the {DEFAULTS}"
     return Advice(question.setting, default, reason)
 
 

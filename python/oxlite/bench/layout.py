@@ -156,9 +156,15 @@ def interval_of(summary: Summary) -> str:
     return f"{number(summary.interval.low)}{DASH}{number(summary.interval.high)}"
 
 
-def sure(confidence: float) -> str:
-    """What an interval is, in a few words."""
-    return f"the interval of the true median ({confidence:.0%} sure, by order statistics)"
+def brackets(confidences: Iterable[float]) -> str:
+    """What stands in brackets behind ratios, to end a phrase with; of one repeat nothing does."""
+    known = [confidence for confidence in confidences if confidence > 0]
+    if not known:
+        return ""
+    return (
+        f", with the interval of the true median ({min(known):.0%} sure, by order statistics) "
+        "in brackets"
+    )
 
 
 def median(heading: str, metric: Metric) -> Column:

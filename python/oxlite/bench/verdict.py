@@ -1,7 +1,7 @@
 """Whether a bar is held by repeated measurements: in one sentence, without a pass mark of its own.
 
-The median decides; that some repeat lies on the other side of the bar is said. One repeat decides
-nothing.
+The median decides; that its interval reaches to the other side of the bar is said. One repeat
+decides nothing.
 """
 
 from typing import Protocol
@@ -35,6 +35,6 @@ def judged(bar: Limited, found: Summary | None, repeats: int | None = None) -> s
     if (repeats or found.count) == 1:
         return "not known: one repeat"
     missed = bar.beyond(found.median)
-    mixed = bar.beyond(found.minimum) != bar.beyond(found.maximum)
+    mixed = bar.beyond(found.interval.low) != bar.beyond(found.interval.high)
     verdict = f"missed by {abs(found.median / bar.limit - 1):.0%}" if missed else "held"
-    return f"{verdict}, not in every repeat" if mixed else verdict
+    return f"{verdict}, with the bar inside the interval" if mixed else verdict

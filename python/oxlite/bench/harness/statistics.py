@@ -13,9 +13,9 @@ paired improvement
 interval of the median
     the spread that is printed: from the k-th smallest to the k-th largest value, k as
     large as holds the true median with a confidence of 95 %, whatever the values'
-    distribution (sign test). Up to eight repeats those are the extremes, which hold it
-    with 98 % where there are seven, 94 % of five, 75 % of three; with more repeats it
-    becomes narrower, which the extremes would not.
+    distribution (sign test). Up to eight repeats it is from the smallest to the
+    largest, which hold it with 98 % where there are seven, and where there are too few
+    for 95 %, with less: 94 % of five, 75 % of three.
 percentile
     the nearest rank, a value that was measured, never an interpolation. It is
     withheld unless at least ten samples lie beyond it: fewer say nothing about

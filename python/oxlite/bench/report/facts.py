@@ -13,7 +13,7 @@ from typing import Any
 
 from oxlite.bench.harness.model import JsonObject, Result
 from oxlite.bench.harness.statistics import SAMPLES_BEYOND, median_interval
-from oxlite.bench.layout import ABSENT, WITHHELD, names, shared, sure
+from oxlite.bench.layout import ABSENT, WITHHELD, brackets, names, shared
 from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
@@ -27,25 +27,18 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
     """Which workload, with what parameters, measured how."""
     warm_ups = result.plan.warm_ups
     after = f" after {warm_ups} warm-up" if warm_ups else ""
+    interval = median_interval([0.0] * result.repeats)
     lines = [
         f"{workload.name}: {workload.title}",
         listed(result.parameters),
         f"{result.repeats} interleaved repeats{after}, the order "
         f"changing from round to round; figures are medians, ratios are of paired repeats"
-        f"{_brackets(result.repeats)}",
+        f"{brackets(() if interval is None else (interval.confidence,))}",
     ]
     common = shared(result)
     if common:
         lines.append(f"in all rows: {listed(common)}")
     return lines
-
-
-def _brackets(repeats: int) -> str:
-    """What stands behind a ratio."""
-    interval = median_interval([0.0] * repeats)
-    if interval is None or repeats == 1:
-        return ""
-    return f", with {sure(interval.confidence)} in brackets"
 
 
 def listed(values: JsonObject) -> str:

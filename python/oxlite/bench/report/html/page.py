@@ -124,7 +124,7 @@ def _headlines(result: Result) -> list[Markup]:
             # Failing is fast, and leaves the others more of the machine.
             if base is None or not (row.did_its_work() and base.did_its_work()):
                 continue
-            # What is not sure is no headline.
+            # What is not so in the whole interval is no headline.
             if times is None or times.interval.low <= 1:
                 continue
             if known is None or times.median > known[2].median:
@@ -143,12 +143,12 @@ def _headlines(result: Result) -> list[Markup]:
 
 
 def _counted(result: Result, workload: Workload[Any]) -> list[Markup]:
-    """Of a workload with many metrics: in how many of them a row is surely better."""
+    """Of a workload with many metrics: in how many a row is better by the whole interval."""
     cards = []
     for row in result.rows:
         for baseline in result.compared_with(row):
             every = [result.improvement(row, metric, baseline) for metric in workload.metrics]
-            known = [times for times in every if times is not None]
+            known = [times for times in every if times is not None and times.count > 1]
             if row.scenario.driver == "oxlite" and known:
                 better = sum(times.interval.low > 1 for times in known)
                 worse = sum(times.interval.high < 1 for times in known)
@@ -156,7 +156,7 @@ def _counted(result: Result, workload: Workload[Any]) -> list[Markup]:
                     _card(
                         f"{better} of {len(known)}",
                         "" if not worse else f"{worse} worse",
-                        f"{result.workload}: surely better",
+                        f"{result.workload}: better, by the whole interval",
                         row.label,
                         f"against {baseline}",
                     )

@@ -12,7 +12,7 @@ from oxlite.bench.harness.statistics import Summary
 from oxlite.bench.layout import spread_of
 
 SLOWER = 0.95
-"""A ratio below this in some repeat is called slower; nearer to 1 is noise."""
+"""Where a ratio's interval begins below this, the operation may be slower; nearer to 1 is noise."""
 
 
 class OperationTable(Comparison):
@@ -37,15 +37,15 @@ class OperationTable(Comparison):
         if not slower:
             return [
                 f"{name}: nothing is slower than {peer} "
-                f"(of {len(found)} operations, none below {SLOWER} in any repeat)"
+                f"(of {len(found)} operations, no interval begins below {SLOWER})"
             ]
         listed = ", ".join(f"{title} {spread_of(ratio)}" for title, ratio in slower.items())
         return [
-            f"{name}: slower than {peer} (below {SLOWER} in some repeat; "
+            f"{name}: perhaps slower than {peer} (the interval begins below {SLOWER}; "
             f"{len(slower)} of {len(found)} operations): {listed}"
         ]
 
 
 def slower_of(ratios: Mapping[str, Summary]) -> dict[str, Summary]:
-    """Those whose lower bound says that they may be slower."""
+    """Those that may be slower."""
     return {title: ratio for title, ratio in ratios.items() if ratio.interval.low < SLOWER}

@@ -1,7 +1,7 @@
 """The table of ``gil``, and under it whether each bar is held.
 
 A bar is the least or the most that the median of the repeats may be: of a figure,
-or of its paired ratios to the standard library's. Where some repeat lies on the
+or of its paired ratios to the standard library's. Where its interval reaches to the
 other side of the bar, that is said.
 """
 

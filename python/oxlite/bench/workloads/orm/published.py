@@ -9,7 +9,7 @@ figures is the one called ``seed`` here; the project's own is ``tuned``.
 from collections.abc import Mapping, Sequence
 
 from oxlite.bench.harness.model import Result, Row
-from oxlite.bench.layout import ABSENT, Drawing, Line, number, spread_of, sure
+from oxlite.bench.layout import ABSENT, Drawing, Line, brackets, number, spread_of
 from oxlite.bench.workloads.orm.figures import SUM
 from oxlite.bench.workloads.orm.ratio import ratio
 
@@ -55,11 +55,10 @@ class SumsTable:
             lines.append(Line(row.label, cells, row))
         if not lines:
             return []
-        what = f", with {sure(min(confidences))} in brackets" if confidences else ""
         return [
             Drawing(
                 "All operations together; times faster than the stock build with stock settings"
-                f"{what}; and what was published, on another machine",
+                f"{brackets(confidences)}; and what was published, on another machine",
                 "scenario",
                 ["seconds", "times faster", "published", "published seconds"],
                 lines,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import CONFIDENCE
-from oxlite.bench.layout import ABSENT, Drawing, Line, number, spread_of, sure
+from oxlite.bench.layout import ABSENT, Drawing, Line, brackets, number, spread_of
 from oxlite.bench.workloads.orm.figures import METRICS, SUM
 from oxlite.bench.workloads.orm.published import SumsTable
 from oxlite.bench.workloads.orm.ratio import ratio
@@ -72,7 +72,7 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
         )
         lines.append(Line(metric.title, cells))
     named = " ".join(value for value in settings if value is not None)
-    what = f"; times faster, with {sure(min(confidences))} in brackets" if confidences else ""
+    what = f"; times faster{brackets(confidences)}" if confidences else ""
     return Drawing(
         f"{named}: milliseconds of each operation, longest first{what}",
         "operation",

@@ -1,8 +1,8 @@
 """What sharing syncs has to be worth, judged on the medians of the repeats.
 
 A bar is the least that a ratio to another row may be (as many times better), or the
-least that a figure of the row itself may be. Where some repeat lies on the other side
-of the bar, that is said.
+least that a figure of the row itself may be. Where its interval reaches to the other
+side of the bar, that is said.
 """
 
 from collections.abc import Sequence
