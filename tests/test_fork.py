@@ -414,6 +414,7 @@ def test_threads_of_a_child_wait_in_line_as_the_parents_do(run: Run, path: Path)
 
 
 @needs_file_locks
+@pytest.mark.parametrize("path", ["wal"], indirect=True)
 def test_a_child_that_holds_the_lock_is_named_by_its_own_numbers(run: Run, path: Path) -> None:
     run(
         """
