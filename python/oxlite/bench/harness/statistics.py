@@ -113,18 +113,21 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     ordered = sorted(values)
     count = len(ordered)
     found = Interval(ordered[0], ordered[-1], _held(count, 1))
+    # Of the 2**count ways in which values fall below and above the median, those that have fewer
+    # than ``rank`` below it: in integers, for 2.0**1024 is no float.
+    ways = outside = 1
     for rank in range(2, count // 2 + 1):
-        if _held(count, rank) < confidence:
+        ways = ways * (count - rank + 2) // (rank - 1)
+        outside += ways
+        held = _held(count, outside)
+        if held < confidence:
             break
-        found = Interval(ordered[rank - 1], ordered[-rank], _held(count, rank))
+        found = Interval(ordered[rank - 1], ordered[-rank], held)
     return found
 
 
-def _held(count: int, rank: int) -> float:
-    """How probably the true median lies from the ``rank``-th smallest to largest of ``count``."""
-    # Fewer than ``rank`` of the values are below it, or fewer than ``rank`` above.
-    outside = sum(math.comb(count, below) for below in range(rank))
-    # Of integers, for 2.0**1024 is no float.
+def _held(count: int, outside: int) -> float:
+    """How probably the median lies inside, if it may be outside in so many ways on either side."""
     return max(0.0, 1.0 - outside / (1 << (count - 1)))
 
 
