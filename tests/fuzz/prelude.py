@@ -5,7 +5,8 @@ test, and a printed script carries the definitions it needs. So every definition
 level and leans only on others of this file.
 """
 
-# ruff: noqa: ANN401, D105
+# Values name modules that no definition here does.
+# ruff: noqa: ANN401, D105, F401
 
 import array
 import collections
@@ -14,15 +15,21 @@ import contextlib
 import copy
 import datetime
 import decimal
+import enum
+import fractions
 import gc
 import operator
+import pathlib
 import pickle
 import sqlite3
 import sys
 import tempfile
 import threading
+import uuid
 import weakref
 from typing import Any
+
+import numpy
 
 log: list[Any] = []
 directory = tempfile.mkdtemp()
@@ -57,6 +64,11 @@ class Float(float):
 
 class Bytes(bytes):
     """Bytes, but not exactly."""
+
+
+def buffered(base: type) -> type:
+    """A class that also exports a buffer: since Python 3.12 one written in Python may."""
+    return type("Buffered", (base,), {"__buffer__": lambda self, flags: memoryview(b"buffer")})
 
 
 class Tuple(tuple[Any, ...]):

@@ -49,6 +49,13 @@ ODD = (
     "(1,)", "{1: 2}", "{1}", "range(3)", "Index(3)", "Truth(True)", "int", "len",
     "decimal.Decimal('1.5')", "Ellipsis", "NotImplemented", "lambda: 1", "c0", "k0", "type",
     "memoryview(b'')", "bytearray()", "memoryview(bytearray(b'xy')).cast('H')", "log",
+    "memoryview(b'abc')[::-1]", "memoryview(b'a').cast('B', [])", "buffered(Float)(2.5)",
+    "buffered(Int)(6)", "buffered(Str)('bs')", "buffered(Bytes)(b'bb')", "buffered(object)()",
+    "enum.IntFlag('Flags', ['A', 'B']).B", "enum.StrEnum('Text', ['A']).A", "uuid.UUID(int=1)",
+    "fractions.Fraction(1, 2)", "pathlib.PurePosixPath('/a')", "numpy.float64(1.5)",
+    "numpy.str_('ns')", "numpy.bytes_(b'nb')", "numpy.int64(5)", "numpy.float32(0.5)",
+    "numpy.bool_(True)", "numpy.datetime64('2020-01-01')", "numpy.arange(3)", "numpy.array(1.5)",
+    "numpy.arange(6).reshape(2, 3).T",
 )  # fmt: skip
 
 ADAPTED = (

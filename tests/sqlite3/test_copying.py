@@ -2,7 +2,9 @@
 
 import contextlib
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +119,18 @@ def test_arguments_that_cannot_be_meant(source: sqlite3.Connection) -> None:
     target.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
         source.backup(target)
+
+
+def test_the_target_may_be_of_another_thread(
+    source: sqlite3.Connection, tmp_path: Path, in_thread: Callable[..., Any]
+) -> None:
+    """As in the standard library, which looks at the source's thread alone."""
+    target = in_thread(sqlite3.connect, tmp_path / "target.db")
+    source.backup(target)
+    assert in_thread(count, target) == ROWS
+    with pytest.raises(sqlite3.ProgrammingError, match="created in a thread"):
+        in_thread(source.backup, target)
+    in_thread(target.close)
 
 
 def test_bytes_make_the_round_trip(source: sqlite3.Connection) -> None:

@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::slice::PySliceIndices;
 use pyo3::types::{PyBytes, PyInt, PySlice};
 
+use crate::buffers::bytes_like;
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_sqlite};
 use crate::gil::{at_the_end, detached, held, is_ending, raise_kept, without};
-use crate::parameters::bytes_like;
 use crate::values::filled_bytes;
 
 /// Up to so many bytes are read and written with the GIL, as short statements are run.

@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyString, PyTuple};
 
+use crate::buffers::bytes_like;
 use crate::error::from_sqlite;
 use crate::gil::without;
-use crate::parameters::bytes_like;
 use crate::values::object_of_value;
 
 /// The object of any stored value; text that is not UTF-8 with surrogate escapes.

@@ -41,7 +41,7 @@ use crate::gil::{
 use crate::gil_cell::GilCell;
 use crate::notices;
 use crate::options::{self, DetectTypes, Extras, Truth};
-use crate::signature::{hand_on, warn_of_positions};
+use crate::signature::{check_database, hand_on, warn_of_positions};
 use crate::values::TextFactory;
 use crate::version;
 
@@ -272,6 +272,7 @@ impl Connection {
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
+        check_database("Connection", arguments, keywords)?;
         warn_of_positions(slf.py(), "_sqlite3.Connection", arguments.len())?;
         hand_on!(initialize, slf, arguments, keywords).map(drop)
     }

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -18,6 +18,7 @@ use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, at_the_end, detached};
 use crate::parameters::Argument;
 use crate::row::Row;
+use crate::signature::wrong_type;
 use crate::values::TextFactory;
 
 /// A cursor over a connection, as PEP 249 and the standard library define it.
@@ -300,8 +301,11 @@ impl Cursor {
         sql: &Bound<'py, PyAny>,
         parameters: Argument<'py>,
     ) -> PyResult<Bound<'py, Self>> {
-        slf.get()
-            .execute_sql(slf.py(), sql_text(sql, "execute")?, &parameters)?;
+        slf.get().execute_sql(
+            slf.py(),
+            sql_text(sql, "execute() argument 1")?,
+            &parameters,
+        )?;
         Ok(slf.clone())
     }
 
@@ -312,7 +316,7 @@ impl Cursor {
         sql: &Bound<'py, PyAny>,
         seq_of_parameters: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Self>> {
-        let sql = sql_text(sql, "executemany")?;
+        let sql = sql_text(sql, "executemany() argument 1")?;
         slf.get()
             .execute_many_sql(slf.py(), sql, seq_of_parameters)?;
         Ok(slf.clone())
@@ -324,7 +328,7 @@ impl Cursor {
         slf: &Bound<'py, Self>,
         sql_script: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Self>> {
-        let script = sql_text(sql_script, "executescript")?;
+        let script = sql_text(sql_script, "executescript() argument")?;
         slf.get().execute_script_sql(slf.py(), script)?;
         Ok(slf.clone())
     }
@@ -495,17 +499,11 @@ impl Drop for Cursor {
     }
 }
 
-/// The SQL argument of a method, which must be a `str`.
+/// The SQL given as `argument` of a method, which must be a `str`.
 pub(crate) fn sql_text<'a, 'py>(
     sql: &'a Bound<'py, PyAny>,
-    method: &str,
+    argument: &str,
 ) -> PyResult<&'a Bound<'py, PyString>> {
-    sql.cast::<PyString>().map_err(|_| {
-        let found = sql
-            .get_type()
-            .name()
-            .map(|name| name.to_string())
-            .unwrap_or_default();
-        PyTypeError::new_err(format!("{method}() argument 1 must be str, not {found}"))
-    })
+    sql.cast::<PyString>()
+        .map_err(|_| wrong_type(argument, "str", sql))
 }

@@ -20,6 +20,7 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use crate::buffers::SingleValues;
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core};
 use crate::gil::{Hold, detached, held, raise_kept};
@@ -190,12 +191,13 @@ impl<'c> Execution<'c> {
         parameters: &Argument<'py>,
     ) -> PyResult<()> {
         let settings = self.connection.execution_settings(py);
+        let single_values = SingleValues::of(self.core);
         let mut remaining = settings.statement_timeout;
         let Some(mut cached) = self.prepare(py, sql, &mut remaining)? else {
             return match parameters {
                 // Also refuses what cannot be parameters, and too many of them.
                 Argument::Given(parameters) => self
-                    .unlocked(py, || parameters::collect(parameters, &[]))
+                    .unlocked(py, || parameters::collect(parameters, &[], single_values))
                     .map(drop),
                 Argument::Absent => Ok(()),
             };
@@ -209,8 +211,9 @@ impl<'c> Execution<'c> {
                     Some(objects) => objects,
                     None => {
                         let names = parameters::names(&cached, &self.locked);
-                        let (execution, objects) =
-                            self.unlocked(py, || parameters::collect(parameters, &names))?;
+                        let (execution, objects) = self.unlocked(py, || {
+                            parameters::collect(parameters, &names, single_values)
+                        })?;
                         self = execution;
                         objects
                     }
@@ -338,11 +341,13 @@ impl<'c> Execution<'c> {
         self.begin_if_needed(py, &cached, &mut remaining)?;
         let names = parameters::names(&cached, &self.locked);
         let deprecated = parameters::deprecates_sequences(py, &cached);
+        let single_values = SingleValues::of(self.core);
         let mut rowcount = 0;
         let mut is_described = false;
         let mut hold = Hold::default();
         loop {
-            let (execution, crossing) = self.unlocked(py, || Ok(sets.take(&names, deprecated)))?;
+            let (execution, crossing) =
+                self.unlocked(py, || Ok(sets.take(&names, deprecated, single_values)))?;
             self = execution;
             rowcount += self.within(&mut remaining, || {
                 self.run_sets(py, &mut cached, &crossing, &mut hold)

@@ -5,27 +5,28 @@
 
 use std::cmp::Ordering;
 
-use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar, ValueRef};
+use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
+use crate::buffers::{SingleValues, type_name};
 use crate::callback;
 use crate::error::from_sqlite;
 use crate::gil::attached;
-use crate::parameters::{bytes_of_buffer, value};
+use crate::parameters::{storable, value};
 use crate::values::object_of_value;
 
-/// The closure behind `create_function`.
-pub(crate) fn scalar(function: Py<PyAny>) -> Scalar {
+/// The closure behind `create_function`, and what becomes of its results that are single values.
+pub(crate) fn scalar(function: Py<PyAny>, single_values: SingleValues) -> Scalar {
     Box::new(move |context| {
         attached(|py| {
             let function = function.bind(py);
             let outcome = Arguments::new(py, context)
                 .and_then(|arguments| arguments.call(function))
-                .and_then(|result| set_result(context, &result));
+                .and_then(|result| set_result(context, &result, single_values));
             if let Err(error) = outcome {
                 fail(
                     py,
@@ -68,11 +69,15 @@ pub(crate) fn collation(callable: Py<PyAny>) -> Collation {
 /// `value` and `inverse`.
 pub(crate) struct PythonAggregate {
     class: Py<PyAny>,
+    single_values: SingleValues,
 }
 
 impl PythonAggregate {
-    pub(crate) fn new(class: Py<PyAny>) -> Self {
-        Self { class }
+    pub(crate) fn new(class: Py<PyAny>, single_values: SingleValues) -> Self {
+        Self {
+            class,
+            single_values,
+        }
     }
 
     /// Calls a method of an instance, and hands its result on; `unusable` is said of one that cannot be
@@ -148,7 +153,7 @@ impl Aggregate for PythonAggregate {
             instance,
             |py| intern!(py, "value"),
             context,
-            |result| set_result(context, result),
+            |result| set_result(context, result, self.single_values),
             Some("unable to set result from user-defined aggregate's 'value' method"),
         );
     }
@@ -158,7 +163,7 @@ impl Aggregate for PythonAggregate {
             &instance,
             |py| intern!(py, "finalize"),
             context,
-            |result| set_result(context, result),
+            |result| set_result(context, result, self.single_values),
             None,
         );
         attached(|py| instance.drop_ref(py));
@@ -192,19 +197,20 @@ impl<'py> Arguments<'py> {
     }
 }
 
-fn set_result(context: &FunctionContext<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
-    if let Some(bytes) = bytes_of_buffer(result)? {
-        context.set_result(ValueRef::Blob(bytes.as_bytes()));
-        return Ok(());
-    }
-    match value(result)? {
+fn set_result(
+    context: &FunctionContext<'_>,
+    result: &Bound<'_, PyAny>,
+    single_values: SingleValues,
+) -> PyResult<()> {
+    let result = storable(result.clone(), single_values)?;
+    match value(&result)? {
         Some(value) => {
             context.set_result(value);
             Ok(())
         }
         None => Err(PyTypeError::new_err(format!(
             "a function cannot return '{}' to SQLite",
-            result.get_type().name()?
+            type_name(&result)
         ))),
     }
 }

@@ -10,6 +10,7 @@ mod attaching;
 mod backup;
 mod baton;
 mod blob;
+mod buffers;
 mod callback;
 mod changeset;
 mod connection;

@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyTuple};
 
+use crate::buffers::SingleValues;
 use crate::parameters;
 
 /// How many parameter sets of a list or tuple are bound and stepped in one crossing.
@@ -52,6 +53,7 @@ impl<'py> ParameterSets<'py> {
         &mut self,
         names: &[Option<String>],
         deprecates_sequences: bool,
+        single_values: SingleValues,
     ) -> Crossing<'py> {
         let mut crossing = Crossing {
             sets: Vec::with_capacity(self.at_once),
@@ -77,7 +79,7 @@ impl<'py> ParameterSets<'py> {
                 self.pending = Some(set);
                 break;
             }
-            match parameters::collect(&set, names) {
+            match parameters::collect(&set, names, single_values) {
                 Ok(objects) => crossing.sets.push(objects),
                 Err(error) => crossing.end = End::Failed(error),
             }

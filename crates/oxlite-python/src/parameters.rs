@@ -9,17 +9,15 @@ use std::ffi::CString;
 
 use oxlite_core::{CachedStatement, Error};
 use oxlite_sqlite::{Locked, ValueRef};
-use pyo3::exceptions::{
-    PyBufferError, PyDeprecationWarning, PyLookupError, PyOverflowError, PyTypeError,
-};
+use pyo3::exceptions::{PyDeprecationWarning, PyLookupError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView,
-    PyString, PyTuple, PyType,
+    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType,
 };
 use smallvec::SmallVec;
 
 use crate::adaptation::{adapt_to_bind, adapts_base_types};
+use crate::buffers::{self, SingleValues, type_name};
 use crate::error::{ProgrammingError, from_core};
 use crate::version;
 
@@ -108,8 +106,10 @@ fn warn_of_names(py: Python<'_>, names: &[Option<String>]) -> PyResult<()> {
 pub(crate) fn collect<'py>(
     parameters: &Bound<'py, PyAny>,
     names: &[Option<String>],
+    single_values: SingleValues,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = parameters.py();
+    let ready = |object| ready(object, single_values);
     let is_plain_sequence =
         parameters.is_exact_instance_of::<PyTuple>() || parameters.is_exact_instance_of::<PyList>();
     if !is_plain_sequence && !parameters.hasattr("__getitem__")? {
@@ -140,8 +140,8 @@ pub(crate) fn collect<'py>(
     PyTuple::new(py, objects)
 }
 
-/// The objects of a tuple or list, exactly, ready to be bound whatever the statement; `None` for any other
-/// set of parameters. May run the user's code.
+/// The objects of a tuple or list, exactly, ready to be bound whatever the statement and the connection;
+/// `None` for any other set of parameters. May run the user's code.
 pub(crate) fn collect_items<'py>(
     parameters: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
@@ -155,18 +155,57 @@ pub(crate) fn collect_items<'py>(
     } else {
         return Ok(None);
     };
-    let objects = items.iter().map(ready).collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(parameters.py(), objects).map(Some)
+    let objects = items
+        .iter()
+        .map(|object| match adapted(object)? {
+            object if is_storable(&object) => Ok(Some(object)),
+            // What becomes of it, the connection says.
+            object if buffers::is_single_value(&object) => Ok(None),
+            object => bytes_or_itself(object).map(Some),
+        })
+        .collect::<PyResult<Option<Vec<_>>>>()?;
+    objects
+        .map(|objects| PyTuple::new(parameters.py(), objects))
+        .transpose()
 }
 
-/// An object as it is to be bound: adapted, and a buffer as its bytes.
-fn ready(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    let object = if is_plain(&object) && !adapts_base_types() {
+/// An object as it is to be bound: adapted, and a buffer as its bytes or as the number that it is.
+fn ready(object: Bound<'_, PyAny>, single_values: SingleValues) -> PyResult<Bound<'_, PyAny>> {
+    storable(adapted(object)?, single_values)
+}
+
+fn adapted(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    match is_plain(&object) && !adapts_base_types() {
+        true => Ok(object),
+        false => adapt_to_bind(object),
+    }
+}
+
+/// Whether an object is of a class that has a storage class, or of one derived from it; whatever else such a
+/// class offers, a buffer for instance, is not asked for. Only of `bytes` the buffer is what counts.
+fn is_storable(object: &Bound<'_, PyAny>) -> bool {
+    is_plain(object)
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyString>()
+}
+
+/// An object with a buffer as what SQLite stores of it; any other as it is. May run the user's code.
+pub(crate) fn storable(
+    object: Bound<'_, PyAny>,
+    single_values: SingleValues,
+) -> PyResult<Bound<'_, PyAny>> {
+    if is_storable(&object) {
         return Ok(object);
-    } else {
-        adapt_to_bind(object)?
-    };
-    match bytes_of_buffer(&object)? {
+    }
+    match single_values {
+        SingleValues::Numbers if buffers::is_single_value(&object) => buffers::number_of(&object),
+        SingleValues::Numbers | SingleValues::Bytes => bytes_or_itself(object),
+    }
+}
+
+fn bytes_or_itself(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    match buffers::bytes_of(&object)? {
         Some(bytes) => Ok(bytes.into_any()),
         None => Ok(object),
     }
@@ -186,46 +225,6 @@ fn named_object<'py>(
             return error;
         }
         from_core(mapping.py(), Error::no_value(name))
-    })
-}
-
-/// The bytes of an object that exports a buffer and is not `bytes` already.
-pub(crate) fn bytes_of_buffer<'py>(
-    object: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    if is_plain(object) || object.is_instance_of::<PyBytes>() {
-        return Ok(None);
-    }
-    if let Ok(bytes) = object.cast::<PyByteArray>() {
-        return Ok(Some(PyBytes::new(object.py(), &bytes.to_vec())));
-    }
-    let is_view = object.is_instance_of::<PyMemoryView>();
-    let view = match PyMemoryView::from(object) {
-        Ok(view) => view,
-        // A view that has been released says so; anything else exports no buffer.
-        Err(error) if is_view => return Err(error),
-        Err(_) => return Ok(None),
-    };
-    if !view.getattr("c_contiguous")?.is_truthy()? {
-        return Err(PyBufferError::new_err(
-            "underlying buffer is not C-contiguous",
-        ));
-    }
-    Ok(Some(view.call_method0("tobytes")?.cast_into::<PyBytes>()?))
-}
-
-/// The bytes of any object with a buffer.
-pub(crate) fn bytes_like<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    if let Ok(bytes) = data.cast::<PyBytes>() {
-        return Ok(bytes.clone());
-    }
-    bytes_of_buffer(data)?.ok_or_else(|| {
-        let found = data
-            .get_type()
-            .name()
-            .map(|name| name.to_string())
-            .unwrap_or_default();
-        PyTypeError::new_err(format!("a bytes-like object is required, not '{found}'"))
     })
 }
 
@@ -259,7 +258,7 @@ pub(crate) fn supported<'a>(index: usize, object: &'a Bound<'_, PyAny>) -> PyRes
         None => Err(ProgrammingError::new_err(format!(
             "Error binding parameter {}: type '{}' is not supported",
             index + 1,
-            object.get_type().name()?
+            type_name(object)
         ))),
     }
 }

@@ -1,16 +1,30 @@
-//! Signatures that Python 3.13 and 3.14 deprecate in part: some parameters are to become positional-
-//! or keyword-only in 3.15. There the same calls warn with the same words; nothing is refused.
+//! Calls as CPython's own classes take them, and what is said of one that does not fit.
+//!
+//! Python 3.13 and 3.14 deprecate signatures in part: some parameters are to become positional- or
+//! keyword-only in 3.15. There the same calls warn with the same words; nothing is refused.
 //!
 //! Whether an argument came by position or by name is not seen behind a full signature. So such a
 //! method takes everything, warns, and hands on to a function that has the full signature.
 
 use std::ffi::CString;
 
-use pyo3::exceptions::PyDeprecationWarning;
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::buffers::type_name;
 use crate::version;
+
+/// What `connect` takes by position after the database.
+const CONNECT: [&str; 7] = [
+    "timeout",
+    "detect_types",
+    "isolation_level",
+    "check_same_thread",
+    "factory",
+    "cached_statements",
+    "uri",
+];
 
 /// Calls a `#[pyfunction]` with a method's object and all its arguments.
 macro_rules! hand_on {
@@ -69,19 +83,10 @@ pub(crate) fn warn_of_keywords(
 
 /// Warns if more than the database came by position.
 pub(crate) fn warn_of_positions(py: Python<'_>, callable: &str, positions: usize) -> PyResult<()> {
-    const PARAMETERS: [&str; 7] = [
-        "timeout",
-        "detect_types",
-        "isolation_level",
-        "check_same_thread",
-        "factory",
-        "cached_statements",
-        "uri",
-    ];
     if positions <= 1 {
         return Ok(());
     }
-    let names = enumerated(&PARAMETERS);
+    let names = enumerated(&CONNECT);
     warn(
         py,
         format!(
@@ -89,6 +94,38 @@ pub(crate) fn warn_of_positions(py: Python<'_>, callable: &str, positions: usize
              {names} will become keyword-only parameters in Python 3.15."
         ),
     )
+}
+
+/// The error for an `argument` of the wrong type, in CPython's words.
+pub(crate) fn wrong_type(argument: &str, wanted: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let given = match given.is_none() {
+        true => "None".to_owned(),
+        false => type_name(given),
+    };
+    PyTypeError::new_err(format!("{argument} must be {wanted}, not {given}"))
+}
+
+/// Refuses a call without its first argument, or with more by position than there are, in CPython's words.
+pub(crate) fn check_database(
+    callable: &str,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    const DATABASE: &str = "database";
+    let at_most = CONNECT.len() + 1;
+    let supplied = arguments.len();
+    if supplied > at_most {
+        return Err(PyTypeError::new_err(format!(
+            "{callable}() takes at most {at_most} positional arguments ({supplied} given)"
+        )));
+    }
+    let by_name = keywords.map_or(Ok(false), |keywords| keywords.contains(DATABASE))?;
+    if supplied == 0 && !by_name {
+        return Err(PyTypeError::new_err(format!(
+            "{callable}() missing required argument '{DATABASE}' (pos 1)"
+        )));
+    }
+    Ok(())
 }
 
 /// Names in quotes, the last after an "and".

@@ -6,7 +6,9 @@ executed or would lose something:
 - text with a null character is written whole, and text that is not valid UTF-8 as the cast of a
   blob;
 - rows of a virtual table are left to the shadow tables that hold them: while the script runs the
-  virtual table cannot be reached by its name;
+  virtual table cannot be reached by its name; at its end the schema is read anew
+  (https://sqlite.org/pragma.html#pragma_writable_schema), so the connection that has run it can use
+  the table at once;
 - a comment at the end of a definition does not swallow the semicolon;
 - ``sqlite_sequence`` is named only where the script makes SQLite create it;
 - a table may have two thousand columns, and a single quote in its name;
@@ -71,7 +73,8 @@ def _iterdump(connection: Connection, *, filter: object = None) -> Iterator[str]
     for sql in source.others():
         yield _terminated(sql)
     if schema_is_open:
-        yield "PRAGMA writable_schema=OFF;"
+        # RESET, not OFF: the virtual tables are there for the connection that runs the script, too.
+        yield "PRAGMA writable_schema=RESET;"
     # Last: the inserts above count in it too.
     if has_sequence:
         rows = list(source.rows("sqlite_sequence"))

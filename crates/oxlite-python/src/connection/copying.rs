@@ -10,10 +10,11 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use super::{Connection, c_name, lock};
 use crate::backup::{self, Pace};
 use crate::blob::Blob;
+use crate::buffers::{bytes_like, type_name};
 use crate::error::{OperationalError, from_sqlite};
 use crate::gil::detached;
 use crate::options::Truth;
-use crate::parameters::bytes_like;
+use crate::signature::wrong_type;
 use crate::values::filled_bytes;
 
 #[pymethods]
@@ -26,15 +27,16 @@ impl Connection {
     #[pyo3(signature = (target, *, pages = -1, progress = None, name = "main", sleep = 0.25))]
     fn backup(
         slf: &Bound<'_, Self>,
-        target: &Bound<'_, Self>,
+        target: &Bound<'_, PyAny>,
         pages: i32,
         progress: Option<&Bound<'_, PyAny>>,
         name: &str,
         sleep: f64,
     ) -> PyResult<()> {
         let py = slf.py();
+        // Not the target's thread: as in the standard library.
         slf.get().check_thread()?;
-        target.get().check_thread()?;
+        let target = target.cast::<Self>().map_err(|_| not_a_target(target))?;
         if slf.is(target) {
             return Err(PyValueError::new_err(
                 "target cannot be the same connection instance",
@@ -139,4 +141,15 @@ impl Connection {
         py.import("oxlite.sqlite3.dump")?
             .call_method("_iterdump", (slf,), Some(&arguments))
     }
+}
+
+/// The error for a target that is no connection, or one of another SQLite.
+fn not_a_target(target: &Bound<'_, PyAny>) -> PyErr {
+    let wanted = match type_name(target).as_str() {
+        "sqlite3.Connection" => {
+            "oxlite.sqlite3.Connection (open the target with oxlite.sqlite3.connect)"
+        }
+        _ => "oxlite.sqlite3.Connection",
+    };
+    wrong_type("backup() argument 'target'", wanted, target)
 }

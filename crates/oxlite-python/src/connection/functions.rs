@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::{Connection, c_name};
+use crate::buffers::SingleValues;
 use crate::error::{OperationalError, ProgrammingError, from_sqlite};
 use crate::function::{self, PythonAggregate};
 use crate::options::Truth;
@@ -76,8 +77,9 @@ impl Connection {
         aggregate_class: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let name = c_name(name)?;
-        let aggregate = aggregate_class.map(PythonAggregate::new);
         self.on_locked(py, |core, locked| {
+            let single_values = SingleValues::of(core);
+            let aggregate = aggregate_class.map(|class| PythonAggregate::new(class, single_values));
             core.note_callback();
             locked
                 .create_window_function(&name, num_params, aggregate)
@@ -125,8 +127,9 @@ fn create_function(
     deterministic: Truth,
 ) -> PyResult<()> {
     let name = c_name(name)?;
-    let function = func.map(function::scalar);
     let connection = connection.get();
+    let single_values = SingleValues::of(connection.core()?);
+    let function = func.map(|function| function::scalar(function, single_values));
     connection.define(py, "Error creating function", move |locked| {
         locked.create_function(&name, narg, deterministic.0, function)
     })
@@ -141,8 +144,9 @@ fn create_aggregate(
     aggregate_class: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let name = c_name(name)?;
-    let aggregate = aggregate_class.map(PythonAggregate::new);
     let connection = connection.get();
+    let single_values = SingleValues::of(connection.core()?);
+    let aggregate = aggregate_class.map(|class| PythonAggregate::new(class, single_values));
     connection.define(py, "Error creating aggregate", move |locked| {
         locked.create_aggregate(&name, n_arg, aggregate)
     })

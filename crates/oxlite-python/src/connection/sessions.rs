@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
 use super::{Connection, c_name};
+use crate::buffers::bytes_like;
 use crate::changeset;
 use crate::error::{from_core, from_sqlite};
 use crate::gil::{attached, detached, without};
-use crate::parameters::bytes_like;
 use crate::session::Session;
 
 impl Connection {

@@ -43,7 +43,7 @@ impl Connection {
         parameters: Argument<'py>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let cursor = Cursor::create(slf)?;
-        let sql = sql_text(sql, "execute")?;
+        let sql = sql_text(sql, "execute() argument 1")?;
         cursor.get().execute_sql(slf.py(), sql, &parameters)?;
         Ok(cursor)
     }
@@ -56,7 +56,7 @@ impl Connection {
         parameters: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let cursor = Cursor::create(slf)?;
-        let sql = sql_text(sql, "executemany")?;
+        let sql = sql_text(sql, "executemany() argument 1")?;
         cursor.get().execute_many_sql(slf.py(), sql, parameters)?;
         Ok(cursor)
     }
@@ -68,7 +68,7 @@ impl Connection {
         sql_script: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Cursor>> {
         let cursor = Cursor::create(slf)?;
-        let script = sql_text(sql_script, "executescript")?;
+        let script = sql_text(sql_script, "executescript() argument")?;
         cursor.get().execute_script_sql(slf.py(), script)?;
         Ok(cursor)
     }
