@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import LockedError, Pool, Writer, WriterInUse
+from oxlite._native import LockedError, Pool, Writer, WriterInUse, wait_at_most
 from oxlite.lending import (
     Parameters,
     commit_begun,
@@ -64,16 +64,24 @@ class _Readers:
         self._pool: Pool[Connection | None] = Pool([None] * count)
         # Which thread has which connection, since when.
         self._lent: dict[Connection, tuple[int, float]] = {}
+        # Whose calls have waited for them, and have less time left for locks.
+        self._hurried: set[Connection] = set()
 
     def take(self, lent: list[Connection], timeout: float) -> bool:
         """Borrow a connection, which is put into ``lent``; ``False`` if none came back in time."""
         taken: list[Connection | None] = []
         try:
-            if not self._pool.take(taken, timeout):
+            waited = self._pool.take(taken, timeout)
+            if waited is None:
                 return False
             connection = taken[0]
             if connection is None:
+                began = time.monotonic()
                 taken[0] = connection = self._open_one()
+                waited += time.monotonic() - began
+            if waited:
+                self._hurried.add(connection)
+                wait_at_most(connection, timeout - waited)
             self._lent[connection] = (threading.get_ident(), time.monotonic())
             lent.append(connection)
         except BaseException:
@@ -96,9 +104,16 @@ class _Readers:
             connection.close()
         self._put_back(connection, None)  # the next one is new
 
+    def relax(self, connection: Connection) -> None:
+        """What is done with it from now on is none of the call that has waited for it."""
+        if self._hurried and connection in self._hurried:
+            self._hurried.discard(connection)
+            wait_at_most(connection, None)
+
     def _put_back(self, lent: Connection | None, back: Connection | None) -> None:
         if lent is not None:
             self._lent.pop(lent, None)
+            self.relax(lent)
         if not self._pool.give(back) and back is not None:
             back.close()
 
@@ -168,8 +183,8 @@ class Database:
             path: The file. A database in memory belongs to one connection, so it is refused.
             profile: As for ``oxlite.connect``.
             readers: How many threads can read at the same time, at least 1; more of them wait.
-            timeout: How long one waits for a reader, for the writer, and for the write lock, in
-                seconds each.
+            timeout: How long a call waits, in seconds: for a reader or the writer, and for a lock
+                of the file, all together.
             setup: Called with each new connection before it is used: for functions, collations, a
                 row factory, ATTACH.
             pragmas: As for ``oxlite.connect``, like the rest.
@@ -327,6 +342,7 @@ class Database:
         try:
             self._take_reader(lent)
             lent[0].execute("BEGIN")
+            self._readers.relax(lent[0])
             yield lent[0]
         except sqlite3.OperationalError as error:
             explain_refusal(error)
@@ -349,6 +365,7 @@ class Database:
         """
         with self._lent_writer() as connection:
             connection.execute("BEGIN IMMEDIATE")
+            wait_at_most(connection, None)  # what the block does are calls of their own
             yield connection
             commit_begun(connection)
 

@@ -523,3 +523,15 @@ def test_a_cursor_made_anew_for_its_connection_keeps_nothing_more() -> None:
             cursor.__init__(connection)  # type: ignore[misc]
             assert cursor.fetchall() == []
     assert sys.getrefcount(connection) == before
+
+
+def test_a_cursor_goes_over_from_a_closed_connection_in_the_middle_of_rows(path: Path) -> None:
+    one, other = sqlite3.connect(path), sqlite3.connect(path)
+    one.executescript("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
+    cursor = sqlite3.Cursor(one)
+    cursor.execute("SELECT a FROM t")
+    one.close()
+    cursor.__init__(other)  # type: ignore[misc]
+    cursor.executemany("INSERT INTO t VALUES (?)", [])
+    assert cursor.execute("SELECT a FROM t").fetchall() == [(1,), (2,)]
+    other.close()

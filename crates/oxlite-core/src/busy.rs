@@ -122,7 +122,9 @@ impl BusyPolicy {
                     if wait.calls == 0 {
                         begun.set(Instant::now());
                     }
-                    let remaining = timeout.saturating_sub(begun.get().elapsed());
+                    let remaining = timeout
+                        .saturating_sub(begun.get().elapsed())
+                        .min(deadline.remaining_for_locks());
                     if remaining.is_zero() || has_ended(wait, &deadline) {
                         return false;
                     }

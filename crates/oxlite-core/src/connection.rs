@@ -70,7 +70,9 @@ impl Connection {
             if options.profile.is_strict {
                 locked.watch_commits();
             }
-            let mut applied = apply(&locked, options).map_err(|error| match error {
+            // Opening is one call: what its pragmas wait for, they wait for together.
+            let applied = deadline.waiting_at_most(options.timeout, || apply(&locked, options));
+            let mut applied = applied.map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
             })?;
@@ -136,18 +138,6 @@ impl Connection {
     /// Whether that may be.
     pub(crate) fn has_callbacks(&self) -> bool {
         self.has_callbacks.load(Ordering::Relaxed)
-    }
-
-    /// Runs `work`, in which it waits for the write lock for at most `timeout`; where it stands in no
-    /// queue, as long as ever.
-    pub(crate) fn waiting_at_most<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
-        let Some(writer) = &self.writer else {
-            return work();
-        };
-        let before = writer.set_timeout(timeout.min(self.timeout));
-        let outcome = work();
-        writer.set_timeout(before);
-        outcome
     }
 
     /// Who else of this process has the main database open, if it is a file: another SQLite, or plain

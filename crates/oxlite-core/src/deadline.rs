@@ -4,6 +4,9 @@
 //! Time between the stretches is the application's own and does not count. SQLite asks now and then
 //! in the middle of a stretch (progress handler) and while it waits for a lock (busy handler) whether
 //! it may go on; the layer above can have a reason of its own to end it, such as Ctrl-C.
+//!
+//! A call that has waited for something else before, such as its turn to have the connection, has less time
+//! left for locks: that ends with the call's own time ([`Deadline::wait_at_most`]).
 
 use std::time::Duration;
 
@@ -22,6 +25,8 @@ pub struct Deadline {
     epoch: Instant,
     /// Nanoseconds; written by whoever holds the connection's lock.
     at: AtomicU64,
+    /// Until when locks are waited for, whatever the connection's timeout; like `at`.
+    locks_until: AtomicU64,
     /// Whether a callback has stopped a statement because of it.
     was_passed: AtomicBool,
     /// Whether the layer above wants the statement ended.
@@ -40,6 +45,7 @@ impl Deadline {
             is_shielded: AtomicBool::new(false),
             epoch: Instant::now(),
             at: AtomicU64::new(NEVER),
+            locks_until: AtomicU64::new(NEVER),
             was_passed: AtomicBool::new(false),
             sleeping: Mutex::new(()),
             interrupted: Condvar::new(),
@@ -59,6 +65,37 @@ impl Deadline {
             began,
             outer,
         }
+    }
+
+    /// From now on locks are waited for no longer than that, all together; `None`: for as long as the
+    /// connection's timeout says, each.
+    pub fn wait_at_most(&self, remaining: Option<Duration>) {
+        let until = remaining.map_or(NEVER, |remaining| self.after(remaining));
+        self.locks_until.store(until, Ordering::Relaxed);
+    }
+
+    /// Runs `work`, in which locks are waited for no longer than `remaining`, nor longer than before.
+    pub(crate) fn waiting_at_most<T>(&self, remaining: Duration, work: impl FnOnce() -> T) -> T {
+        let before = self.locks_until.load(Ordering::Relaxed);
+        let until = self.after(remaining).min(before);
+        self.locks_until.store(until, Ordering::Relaxed);
+        let outcome = work();
+        self.locks_until.store(before, Ordering::Relaxed);
+        outcome
+    }
+
+    /// How much of that time is left.
+    pub(crate) fn remaining_for_locks(&self) -> Duration {
+        match self.locks_until.load(Ordering::Relaxed) {
+            NEVER => Duration::MAX,
+            until => Duration::from_nanos(until).saturating_sub(self.epoch.elapsed()),
+        }
+    }
+
+    /// That far from now, in nanoseconds since the epoch.
+    fn after(&self, remaining: Duration) -> u64 {
+        let since_epoch = self.epoch.elapsed().saturating_add(remaining);
+        u64::try_from(since_epoch.as_nanos()).unwrap_or(NEVER)
     }
 
     /// Whether the statement must end now.
@@ -164,6 +201,21 @@ mod tests {
         drop(outer);
         assert!(!deadline.is_passed());
         assert!(!deadline.take_passed(), "forgotten with the stretch");
+    }
+
+    #[test]
+    fn the_time_for_locks_is_no_longer_inside_than_outside() {
+        let deadline = Deadline::new(|| false);
+        assert_eq!(deadline.remaining_for_locks(), Duration::MAX);
+        deadline.wait_at_most(Some(Duration::ZERO));
+        deadline.waiting_at_most(Duration::from_secs(3600), || {
+            assert!(deadline.remaining_for_locks().is_zero());
+        });
+        deadline.wait_at_most(None);
+        deadline.waiting_at_most(Duration::from_secs(3600), || {
+            assert!(deadline.remaining_for_locks() > Duration::from_secs(3000));
+        });
+        assert_eq!(deadline.remaining_for_locks(), Duration::MAX);
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod patience;
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{BusyWait, Locked, Mutex, WriteQueue, codes};
@@ -52,8 +52,8 @@ const WORTH_TELLING: Duration = Duration::from_millis(10);
 pub(crate) struct Writer {
     lane: Arc<Lane>,
     deadline: Arc<Deadline>,
-    /// How long it waits, in nanoseconds.
-    timeout: AtomicU64,
+    /// How long it waits.
+    timeout: Duration,
     /// Whether it tries SQLite's lock before it stands in line with other processes.
     is_forward: AtomicBool,
     wait: Mutex<Wait>,
@@ -80,7 +80,7 @@ impl Writer {
         let writer = Arc::new(Self {
             lane,
             deadline: Arc::clone(deadline),
-            timeout: AtomicU64::new(nanoseconds(timeout)),
+            timeout,
             is_forward: AtomicBool::new(false),
             wait: Mutex::new(Wait {
                 entered: None,
@@ -107,15 +107,8 @@ impl Writer {
         self.is_forward.store(true, Ordering::Relaxed);
     }
 
-    /// Sets how long it waits from now on; returns how long it waited before.
-    pub(crate) fn set_timeout(&self, timeout: Duration) -> Duration {
-        let before = self.timeout.swap(nanoseconds(timeout), Ordering::Relaxed);
-        Duration::from_nanos(before)
-    }
-
     fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {
-        let timeout = Duration::from_nanos(self.timeout.load(Ordering::Relaxed));
-        Patience::new(&self.deadline, began, timeout, wait)
+        Patience::new(&self.deadline, began, self.timeout, wait)
     }
 
     /// Asked when somebody has the lock: waits, and tells whether to try it again.
@@ -156,10 +149,6 @@ impl Writer {
         patience.sleep(nap, || false);
         !patience.is_over()
     }
-}
-
-fn nanoseconds(timeout: Duration) -> u64 {
-    u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What SQLite's side asks for.

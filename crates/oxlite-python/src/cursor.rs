@@ -270,9 +270,10 @@ impl Cursor {
         let before = cursor
             .origin()
             .and_then(|origin| origin.connection.get().core());
-        if before.is_ok_and(|core| core.is_open()) {
-            // Stops what is running, and refuses if that is this very call's caller.
-            cursor.begin_even_if_closed(py)?.finish(py)?;
+        // Stops what is running, and refuses if that is this very call's caller.
+        match before.is_ok_and(|core| core.is_open()) {
+            true => cursor.begin_even_if_closed(py)?.finish(py)?,
+            false => cursor.state.forget_active()?,
         }
         let origin = || Origin {
             connection: connection.clone().unbind(),

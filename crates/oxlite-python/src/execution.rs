@@ -101,6 +101,13 @@ impl State {
         Some(self.active.get_mut().take()?.cached)
     }
 
+    /// Lets go of the statement of a connection that is closed, which has ended it.
+    pub(crate) fn forget_active(&self) -> PyResult<()> {
+        let mut active = self.active.try_lock().ok_or_else(is_in_use)?;
+        drop(active.take());
+        Ok(())
+    }
+
     /// For the cycle collector, which must not wait.
     pub(crate) fn traverse_converters(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Some(active) = self.active.try_lock() else {
@@ -114,6 +121,10 @@ impl State {
             .flat_map(|converters| converters.iter())
             .try_for_each(|converter| visit.call(converter))
     }
+}
+
+fn is_in_use() -> PyErr {
+    ProgrammingError::new_err("Recursive use of cursors not allowed.")
 }
 
 /// A cursor in use: its connection locked, its statement ours.
@@ -135,10 +146,7 @@ impl<'c> Execution<'c> {
     ) -> PyResult<Self> {
         let mut core = connection.core()?;
         let mut locked = lock(py, core)?;
-        let active = state
-            .active
-            .try_lock()
-            .ok_or_else(|| ProgrammingError::new_err("Recursive use of cursors not allowed."))?;
+        let active = state.active.try_lock().ok_or_else(is_in_use)?;
         if let Some(Active { cached, .. }) = &*active
             && !cached.statement.belongs_to(&locked)
             && let Some(earlier) = connection.core_of(cached)

@@ -46,6 +46,7 @@ use pyo3::prelude::*;
 #[pyo3(name = "_native", gil_used = true)]
 mod native {
     use std::ffi::CString;
+    use std::time::Duration;
 
     use oxlite_core::{NO_ROWID, PROFILES, PragmaValue};
     use oxlite_sqlite::{CONSTANTS, RESULT_CODES, build, is_complete_statement};
@@ -140,6 +141,16 @@ mod native {
         let core = connection.get().core()?;
         let rowid = lock(connection.py(), core)?.last_insert_rowid();
         Ok((rowid != NO_ROWID).then_some(rowid))
+    }
+
+    /// From now on the connection waits for locks no longer than `seconds`, all together, since its call has
+    /// waited for something else before; with `None` for as long as its timeout says.
+    #[pyfunction]
+    fn wait_at_most(connection: &Bound<'_, Connection>, seconds: Option<f64>) -> PyResult<()> {
+        let remaining = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)));
+        let remaining = remaining.and_then(Result::ok);
+        connection.get().core()?.deadline().wait_at_most(remaining);
+        Ok(())
     }
 
     /// The threading mode SQLite was compiled with: 0, 1 or 2.

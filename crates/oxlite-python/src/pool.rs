@@ -1,5 +1,7 @@
 //! `Pool`: objects that are lent one at a time each. What a database's connections wait in.
 
+use std::time::Instant;
+
 use oxlite_core::{Pool as Core, PoolError, timeout_from_seconds};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -24,30 +26,34 @@ impl Pool {
         }
     }
 
-    /// Borrows an object, that which came back last; waits for one for `timeout` seconds. Whether one came
-    /// back: it is put into the list `lent`, so that Ctrl-C between the end of this call and an assignment
-    /// does not lose it.
-    fn take(&self, lent: &Bound<'_, PyList>, timeout: f64) -> PyResult<bool> {
+    /// Borrows an object, that which came back last; waits for one for `timeout` seconds. How long that has
+    /// taken, in seconds, 0 if one was idle; `None` if none came back. It is put into the list `lent`, so
+    /// that Ctrl-C between the end of this call and an assignment does not lose it.
+    fn take(&self, lent: &Bound<'_, PyList>, timeout: f64) -> PyResult<Option<f64>> {
         let py = lent.py();
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
+        let mut waited = 0.0;
         let taken = match self.core.try_take() {
             Ok(Some(object)) => Ok(object),
             Ok(None) => {
+                let began = Instant::now();
                 let timeout = patience(py, timeout);
-                without(py, || self.core.take(timeout, || !is_signalled()))
+                let taken = without(py, || self.core.take(timeout, || !is_signalled()));
+                waited = began.elapsed().as_secs_f64();
+                taken
             }
             Err(error) => Err(error),
         };
         match taken {
             Ok(object) => match lent.append(&object) {
-                Ok(()) => Ok(true),
+                Ok(()) => Ok(Some(waited)),
                 Err(error) => {
                     self.core.give(object);
                     Err(error)
                 }
             },
-            Err(PoolError::TimedOut) => Ok(false),
-            Err(PoolError::Cancelled) => raise_kept().map(|()| false),
+            Err(PoolError::TimedOut) => Ok(None),
+            Err(PoolError::Cancelled) => raise_kept().map(|()| None),
             Err(PoolError::Closed) => Err(ProgrammingError::new_err("The pool is closed.")),
         }
     }

@@ -181,12 +181,15 @@ impl Writer {
         })
     }
 
-    /// Borrows the connection, waiting for `timeout` seconds if that is given. `WriterInUse` if it has not
+    /// Borrows the connection, waiting for `timeout` seconds if that is given. What is left of the writer's
+    /// own timeout is what the connection waits for locks, until it is given back or `wait_at_most` says
+    /// otherwise. `WriterInUse` if it has not
     /// come back in time. It is put into the list `lent`: Ctrl-C may come between the end of this call and
     /// an assignment of what it returns, and then nobody would know that there is something to give back.
     #[pyo3(signature = (lent, timeout = None))]
     fn take(&self, lent: &Bound<'_, PyList>, timeout: Option<f64>) -> PyResult<()> {
         let py = lent.py();
+        let began = Instant::now();
         let timeout = match timeout {
             Some(seconds) => timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?,
             None => self.timeout,
@@ -195,12 +198,22 @@ impl Writer {
         let (line, thread) = (&self.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
         self.opened(py)
-            .and_then(|connection| lent.append(connection))
-            .inspect_err(|_| self.line.give())
+            .and_then(|connection| {
+                let remaining = self.timeout.saturating_sub(began.elapsed());
+                let deadline = connection.get().core()?.deadline();
+                deadline.wait_at_most(Some(remaining));
+                lent.append(connection)
+            })
+            .inspect_err(|_| self.give(py))
     }
 
     /// Gives it back.
     fn give(&self, py: Python<'_>) {
+        if let Some(connection) = self.current(py)
+            && let Ok(core) = connection.get().core()
+        {
+            core.deadline().wait_at_most(None);
+        }
         self.retire(py);
         self.line.give();
     }

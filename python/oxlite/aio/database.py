@@ -36,6 +36,7 @@ from oxlite._native import (
     Mailbox,
     PoolTimeout,
     WriterInUse,
+    wait_at_most,
 )
 from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
 from oxlite.aio.loan import Loan
@@ -119,8 +120,8 @@ class Database:
             path: The file. A database in memory belongs to one connection, so it is refused.
             profile: As for ``oxlite.connect``.
             readers: How many queries can run at the same time, at least 1; more of them wait.
-            timeout: How long one waits for a reader, for the writer, and for the write lock, in
-                seconds each.
+            timeout: How long a call waits, in seconds: for a reader or the writer, and for a lock
+                of the file, all together.
             setup: Called with each new connection of the driver, in a native thread, before it is
                 used: for functions, collations, a row factory, ATTACH.
             pragmas: As for ``oxlite.connect``, like the rest.
@@ -350,6 +351,7 @@ class Database:
         try:
             async with self._borrowed(self._readers) as connection:
                 await connection.execute("BEGIN")
+                wait_at_most(connection._connection, None)
                 yield connection
         except sqlite3.OperationalError as error:
             explain_refusal(error)
@@ -371,6 +373,8 @@ class Database:
         """
         async with self._borrowed(self._writer) as connection:
             await connection.execute("BEGIN IMMEDIATE")
+            # What the block does are calls of their own.
+            wait_at_most(connection._connection, None)
             yield connection
             await connection.run_sync(commit_begun)
 

@@ -93,7 +93,8 @@ fn run_wanted<'r>(
     // also of those that nobody writes to.
     let is_lonely = requests.len() == 1 && may_begin.is_none();
     let is_for_one = is_lonely || connection.has_callbacks() || locked.has_attached();
-    connection.waiting_at_most(timeout, || match requests[..] {
+    let deadline = connection.deadline();
+    deadline.waiting_at_most(timeout, || match requests[..] {
         [_, ..] if is_for_one && !work.may_begin(0) => Outcome::Done(vec![Err(given_up())]),
         [request, ..] if is_for_one => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),

@@ -1,5 +1,5 @@
-//! How long a writer waits: to its timeout, to the deadline of its statement, or until it is
-//! interrupted.
+//! How long a writer waits: to its timeout, to the end of its call's time for locks, to the deadline of
+//! its statement, or until it is interrupted.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -39,9 +39,10 @@ impl<'w> Patience<'w> {
     }
 
     pub(super) fn remaining(&self) -> Duration {
-        self.ends.map_or(Duration::MAX, |ends| {
+        let remaining = self.ends.map_or(Duration::MAX, |ends| {
             ends.saturating_duration_since(Instant::now())
-        })
+        });
+        remaining.min(self.deadline.remaining_for_locks())
     }
 
     /// Whether the wait must end.

@@ -64,6 +64,12 @@ impl Opened {
         try_attach(|py| self.connection.clone_ref(py))
     }
 
+    /// What is done next has waited since then, and waits for locks for what is left of `timeout`.
+    fn has_waited_since(&self, since: Instant, timeout: Duration) {
+        let remaining = timeout.saturating_sub(since.elapsed());
+        self.core.deadline().wait_at_most(Some(remaining));
+    }
+
     fn lock(&self) -> Result<Locked<'_>, Outcome> {
         self.core
             .lock()
@@ -103,6 +109,7 @@ type Tasks = Dispatcher<Place, Task, Loan>;
 
 /// A wish for a connection.
 struct Loan {
+    since: Instant,
     staff: Arc<Staff>,
     dispatcher: Arc<Tasks>,
     progress: Arc<Progress>,
@@ -123,6 +130,7 @@ impl Borrower<Place> for Loan {
                 return Some(place);
             }
         };
+        opened.has_waited_since(self.since, self.staff.timeout);
         // Nobody borrows where there is no interpreter any more.
         let lent = try_attach(|py| opened.connection.clone_ref(py).into_any());
         let Some(lent) = lent else {
@@ -266,6 +274,7 @@ impl Connections {
         let handover = Arc::<Handover>::default();
         let job = Job::lending(Arc::clone(&progress), Arc::clone(&handover));
         self.send(Wanted::Member(Loan {
+            since: Instant::now(),
             staff: Arc::clone(&self.staff),
             dispatcher: Arc::clone(&self.dispatcher),
             progress,
@@ -281,6 +290,9 @@ impl Connections {
     fn give(&self, connection: Option<&Bound<'_, Connection>>) -> PyResult<bool> {
         // One that was closed is opened anew.
         let opened = connection.and_then(|connection| Opened::of(connection).ok());
+        if let Some(opened) = &opened {
+            opened.core.deadline().wait_at_most(None);
+        }
         let place = Place(opened);
         Ok(self.dispatcher.give(place).is_none())
     }
@@ -488,6 +500,7 @@ impl Staff {
         }
         self.reads.lock().push(Arc::clone(&task.progress));
         let listed = Listed(self, &task.progress);
+        opened.has_waited_since(task.since, self.timeout);
         let is_one = task.kind == Kind::ReadFirst;
         let reading = Reading::Always(Arc::clone(&opened.core));
         let mut outcome = task
