@@ -23,7 +23,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = ["oxlite.django", "notes"]
 MIDDLEWARE = []
 DATABASES = {
-    "default": {"ENGINE": "oxlite.django", "NAME": BASE_DIR / "app.db", "OPTIONS": {}, "TEST": {}}
+    "default": {
+        "ENGINE": "oxlite.django.sqlite3", "NAME": BASE_DIR / "app.db", "OPTIONS": {}, "TEST": {}
+    }
 }
 """
 

@@ -15,7 +15,9 @@ import django
 from django.conf import settings
 options = eval(sys.argv[2])
 settings.configure(
-    DATABASES={"default": {"ENGINE": "oxlite.django", "NAME": sys.argv[1], "OPTIONS": options}},
+    DATABASES={
+        "default": {"ENGINE": "oxlite.django.sqlite3", "NAME": sys.argv[1], "OPTIONS": options}
+    },
     INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes"], USE_TZ=True,
 )
 django.setup()

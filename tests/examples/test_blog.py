@@ -65,13 +65,13 @@ def environment(engine: str, folder: Path) -> dict[str, str]:
 def folder(tmp_path: Path) -> Path:
     """A directory with a small blog."""
     for command in (["migrate"], ["seed_blog", "--users", "20", "--posts", "100"]):
-        done = manage(*command, engine="oxlite.django", folder=tmp_path)
+        done = manage(*command, engine="oxlite.django.sqlite3", folder=tmp_path)
         assert done.returncode == 0, done.stderr
     return tmp_path
 
 
 @contextmanager
-def served(server: str, folder: Path, engine: str = "oxlite.django") -> Iterator[int]:
+def served(server: str, folder: Path, engine: str = "oxlite.django.sqlite3") -> Iterator[int]:
     """The blog on a server; its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -247,7 +247,7 @@ def test_the_seeded_blog_is_the_same_again(tmp_path: Path) -> None:
         place = tmp_path / name
         place.mkdir()
         for command in (["migrate"], ["seed_blog", "--users", "100", "--posts", "30"]):
-            done = manage(*command, engine="oxlite.django", folder=place)
+            done = manage(*command, engine="oxlite.django.sqlite3", folder=place)
             assert done.returncode == 0, done.stderr
         with closing(sqlite3.connect(place / "blog.db")) as connection:
             contents.append(
@@ -263,7 +263,7 @@ def test_the_seeded_blog_is_the_same_again(tmp_path: Path) -> None:
             assert 5 <= fewest < most <= 15
             assert connection.execute("SELECT count(*) FROM blog_user").fetchone() == (100,)
     assert contents[0] == contents[1]
-    again = manage("seed_blog", engine="oxlite.django", folder=tmp_path / "one")
+    again = manage("seed_blog", engine="oxlite.django.sqlite3", folder=tmp_path / "one")
     assert again.returncode
     assert "seed_blog is for an empty one" in again.stderr
 
@@ -276,7 +276,7 @@ def test_options_that_are_none_are_refused(
     options: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BLOG_OPTIONS", options)
-    done = manage("check", engine="oxlite.django", folder=tmp_path)
+    done = manage("check", engine="oxlite.django.sqlite3", folder=tmp_path)
     assert done.returncode
     assert message in done.stderr
 

@@ -83,7 +83,7 @@ def test_what_is_offered_exists(module_file: Path, package_directory: Path) -> N
     # In a process of its own: Django's face registers adapters for all of a process.
     name = ".".join(parts).removesuffix(".__init__")
     # Django's own modules of a backend import one another, and begin with base.
-    first = "import oxlite.django.base;" if name.startswith("oxlite.django.") else ""
+    first = "import oxlite.django.sqlite3.base;" if name.startswith("oxlite.django.") else ""
     script = f"{first}import importlib, sys; module = importlib.import_module(sys.argv[1]);"
     script += "print([name for name in sys.argv[2:] if not hasattr(module, name)])"
     command = [sys.executable, "-c", script, name, *names]

@@ -160,7 +160,7 @@ class Recommendation:
         else:
             options = self.options()
             query = f"?{urlencode(options)}" if options else ""
-            found["Django"] = _django("oxlite.django", options)
+            found["Django"] = _django("oxlite.django.sqlite3", options)
             found["SQLAlchemy"] = f'create_engine("sqlite+oxlite:///app.db{query}")'
             commit = self.value("durable_commit of Database")
             if commit is not None:

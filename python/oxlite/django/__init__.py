@@ -1,4 +1,4 @@
-"""Django on Oxlite: ``"ENGINE": "oxlite.django"``.
+"""Django on Oxlite: ``"ENGINE": "oxlite.django.sqlite3"``.
 
 Django finds the backend in ``base``; this package offers what goes beyond it:
 

@@ -14,7 +14,7 @@ import oxlite
 from oxlite.retrying import is_stale
 
 if TYPE_CHECKING:
-    from oxlite.django.base import DatabaseWrapper
+    from oxlite.django.sqlite3.base import DatabaseWrapper
 
 __all__ = ["read_only", "read_only_exempt", "retry"]
 

@@ -3,6 +3,6 @@
 from settings_oxlite import *  # noqa: F403
 
 DATABASES = {
-    "default": {"ENGINE": "oxlite.django", "OPTIONS": {"transaction_mode": None}},
-    "other": {"ENGINE": "oxlite.django", "OPTIONS": {"transaction_mode": None}},
+    "default": {"ENGINE": "oxlite.django.sqlite3", "OPTIONS": {"transaction_mode": None}},
+    "other": {"ENGINE": "oxlite.django.sqlite3", "OPTIONS": {"transaction_mode": None}},
 }

@@ -3,6 +3,6 @@
 from settings_stock import *  # noqa: F403
 
 DATABASES = {
-    "default": {"ENGINE": "oxlite.django"},
-    "other": {"ENGINE": "oxlite.django"},
+    "default": {"ENGINE": "oxlite.django.sqlite3"},
+    "other": {"ENGINE": "oxlite.django.sqlite3"},
 }

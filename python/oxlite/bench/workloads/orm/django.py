@@ -49,7 +49,7 @@ def database(scenario: Scenario, path: Path) -> Settings:
     options: dict[str, object] = {"timeout": TIMEOUT_SECONDS, "transaction_mode": mode}
     if scenario.driver == "oxlite":
         options["profile"] = PROFILES.get(scenario.pragmas or "", "stock")
-        return {"ENGINE": "oxlite.django", "NAME": str(path), "OPTIONS": options}
+        return {"ENGINE": "oxlite.django.sqlite3", "NAME": str(path), "OPTIONS": options}
     settings = pragmas.SETS[scenario.pragmas or "stock"]
     options["init_command"] = ";".join(f"PRAGMA {name}={value}" for name, value, _ in settings)
     return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path), "OPTIONS": options}

@@ -29,7 +29,7 @@ from oxlite.bench.scenarios.pragmas import TUNED
 from oxlite.bench.scenarios.scenario import Scenario
 
 OWN = "django.db.backends.sqlite3"
-OURS = "oxlite.django"
+OURS = "oxlite.django.sqlite3"
 SERVERS = "django.db.backends.postgresql"
 TIMEOUT_SECONDS = 20
 DEFAULTS = "defaults"

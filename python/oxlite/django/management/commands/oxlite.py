@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from oxlite.django.validation import database_file
+from oxlite.django.sqlite3.validation import database_file
 
 __all__ = ["Command"]
 

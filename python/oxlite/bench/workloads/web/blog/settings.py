@@ -1,7 +1,7 @@
 """The blog's settings, with the database from the environment.
 
 ``BLOG_ENGINE``
-    the backend: ``oxlite.django`` unless named.
+    the backend: ``oxlite.django.sqlite3`` unless named.
 ``BLOG_DATABASE``
     the file: ``blog.db`` in the current directory unless named. Of a server the database's name.
 ``BLOG_OPTIONS``
@@ -67,7 +67,7 @@ WSGI_APPLICATION = f"{ROOT}.wsgi.application"
 ASGI_APPLICATION = f"{ROOT}.asgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
-ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django")
+ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django.sqlite3")
 NAME = os.environ.get("BLOG_DATABASE", "blog.db")
 DATABASES = {
     "default": {

@@ -192,7 +192,7 @@ class DatabaseValidation(BaseDatabaseValidation):
                     "W006",
                     f"the database {alias!r} opens {file.name} by another SQLite in this process,"
                     f" {sqlite_version}",
-                    "Give it the ENGINE oxlite.django.",
+                    "Give it the ENGINE oxlite.django.sqlite3.",
                 )
 
     def _warning(self, number: str, text: str, hint: str) -> CheckMessage:

@@ -28,15 +28,15 @@ from django.utils.functional import cached_property
 
 import oxlite
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
-from oxlite.django.client import DatabaseClient
-from oxlite.django.creation import DatabaseCreation
-from oxlite.django.features import DatabaseFeatures
-from oxlite.django.introspection import DatabaseIntrospection
-from oxlite.django.operations import CursorDebugWrapper, DatabaseOperations
-from oxlite.django.options import check_options
 from oxlite.django.reading import takes_read_only_turn, without_read_only_turns
-from oxlite.django.schema import DatabaseSchemaEditor
-from oxlite.django.validation import DatabaseValidation
+from oxlite.django.sqlite3.client import DatabaseClient
+from oxlite.django.sqlite3.creation import DatabaseCreation
+from oxlite.django.sqlite3.features import DatabaseFeatures
+from oxlite.django.sqlite3.introspection import DatabaseIntrospection
+from oxlite.django.sqlite3.operations import CursorDebugWrapper, DatabaseOperations
+from oxlite.django.sqlite3.options import check_options
+from oxlite.django.sqlite3.schema import DatabaseSchemaEditor
+from oxlite.django.sqlite3.validation import DatabaseValidation
 
 __all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper"]
 
