@@ -35,7 +35,7 @@ for version in 3.11 3.12 3.13; do
         "$venv/bin/python" -m pip install --upgrade pip
         # With what `oxlite bench` needs there: the command line's packages and the lab's peers.
         "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout --group peers \
-            gunicorn numpy pandas tblib uvicorn
+            dj-database-url gunicorn numpy pandas tblib uvicorn
         touch "$venv/.ready"
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \

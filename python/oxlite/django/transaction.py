@@ -67,7 +67,7 @@ class _ReadOnly(ContextDecorator):
         connection: DatabaseWrapper = get_connection(self._using)
         if not hasattr(connection, "begins_read_only"):
             raise ImproperlyConfigured(
-                f"read_only() needs a database of oxlite.django;"
+                "read_only() needs the ENGINE 'oxlite.django.sqlite3';"
                 f" settings.DATABASES[{connection.alias!r}]['ENGINE'] is"
                 f" {connection.settings_dict['ENGINE']!r}"
             )

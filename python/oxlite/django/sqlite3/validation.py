@@ -40,7 +40,6 @@ ORDER BY 1, 2
 """
 _KEPT: Final = 'journal="keep"'
 """The driver's reason why a file was not turned to WAL mode: it was asked not to."""
-_STOCK_ENGINE: Final = "django.db.backends.sqlite3"
 
 
 class DatabaseValidation(BaseDatabaseValidation):
@@ -183,17 +182,19 @@ class DatabaseValidation(BaseDatabaseValidation):
 
     def _older_sqlites(self, file: Path) -> Iterator[CheckMessage]:
         """Other entries of DATABASES that open this file with another SQLite."""
-        from sqlite3 import sqlite_version
-
         for alias, settings in connections.settings.items():
-            other = settings["ENGINE"] == _STOCK_ENGINE and database_file(settings["NAME"])
-            if other and other == file:
-                yield self._warning(
-                    "W006",
-                    f"the database {alias!r} opens {file.name} by another SQLite in this process,"
-                    f" {sqlite_version}",
-                    "Give it the ENGINE oxlite.django.sqlite3.",
-                )
+            if database_file(settings["NAME"]) != file:
+                continue
+            with suppress(ImproperlyConfigured):  # its own check says so
+                other = connections[alias]
+                # Whatever its ENGINE is called: many a backend stands on Django's.
+                if other.vendor == "sqlite" and other.Database is not sqlite3:
+                    yield self._warning(
+                        "W006",
+                        f"the database {alias!r} opens {file.name} by another SQLite in this"
+                        f" process, {other.Database.sqlite_version}",
+                        "Give it the ENGINE oxlite.django.sqlite3.",
+                    )
 
     def _warning(self, number: str, text: str, hint: str) -> CheckMessage:
         return Warning(f"{self.connection.alias}: {text}.", hint=hint, id=f"oxlite.{number}")
