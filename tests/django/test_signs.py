@@ -159,6 +159,64 @@ def test_a_check_says_what_will_hurt(site: "Site", setting: str, number: str, sa
     assert says in done.stderr
 
 
+RECEIVER = """
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
+@receiver(connection_created)
+def prepare(connection, **_):
+    connection.cursor().execute("PRAGMA journal_mode = DELETE")
+"""
+COMMAND = 'DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode = DELETE"'
+SETS_JOURNAL = {
+    "init_command": COMMAND,
+    "a receiver of connection_created": RECEIVER,
+}
+
+
+@pytest.mark.parametrize("who", SETS_JOURNAL)
+@pytest.mark.parametrize("has_run", [False, True])
+def test_a_check_finds_another_journal_mode_whoever_sets_it(
+    site: "Site", who: str, *, has_run: bool
+) -> None:
+    site.set(SETS_JOURNAL[who])
+    if has_run:
+        assert site.run("print(Note.objects.count())") == "0"
+    for _ in range(2):
+        done = site.manage("check", "--database", "default", "--fail-level", "WARNING")
+        assert done.returncode == 1
+        assert "(oxlite.W003)" in done.stderr
+        assert who in done.stderr
+        assert "sets journal_mode = delete, over the profile's wal" in done.stderr
+        assert done.stderr.count("oxlite.") == 1, done.stderr
+    # And of a connection that the site has open.
+    said = site.run("""
+from django.core.management import call_command
+Note.objects.count()
+call_command("check", databases=["default"])
+sys.stderr.flush()
+print(connection.connection.execute("PRAGMA journal_mode").fetchone()[0], Note.objects.count())
+""")
+    assert said.splitlines()[-1] == "delete 0"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        '{"pragmas": {"journal_mode": "DELETE"}, "init_command": "PRAGMA journal_mode = DELETE"}',
+        '{"init_command": "PRAGMA journal_mode = wal; PRAGMA journal_mode"}',
+        '{"profile": "stock", "init_command": "PRAGMA journal_mode = DELETE"}',
+        '{"init_command": "ATTACH \':memory:\' AS other; PRAGMA other.journal_mode = OFF"}',
+    ],
+)
+def test_a_check_has_nothing_to_say_of_a_journal_mode_that_was_wanted(
+    new_site: "Site", option: str
+) -> None:
+    new_site.set(f'DATABASES["default"]["OPTIONS"] = {option}')
+    new_site.migrate()
+    done = new_site.manage("check", "--database", "default", "--fail-level", "INFO")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_check_names_foreign_keys_without_an_index(new_site: "Site") -> None:
     models = (new_site.folder / "notes" / "models.py").read_text(encoding="utf-8")
     new_site.write("notes/models.py", models.replace("null=True", "null=True, db_index=False"))
@@ -268,6 +326,32 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     refused = site.manage("oxlite", "env")
     assert refused.returncode == 1
     assert "names no file" in refused.stderr
+
+
+MISSING = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+@pytest.mark.parametrize("missing", [["typer", "rich", "psutil"], ["typer"], ["rich"], ["psutil"]])
+def test_manage_oxlite_says_what_to_install_where_the_command_line_is_missing(
+    site: "Site", missing: list[str]
+) -> None:
+    # Python runs this module at each start, of the command line's own process as well.
+    site.write("sitecustomize.py", MISSING.format(missing=missing))
+    done = site.manage("oxlite", "env")
+    assert done.returncode == 2
+    assert "pip install 'oxlite[cli]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1  # no traceback
+    assert site.manage("check", "--database", "default").returncode == 0
+    described = site.manage("help", "oxlite")
+    assert described.returncode == 0
+    assert "pip install 'oxlite[cli]'" in " ".join(described.stdout.split())
 
 
 PROGRAM = """#!/bin/sh

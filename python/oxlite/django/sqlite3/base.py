@@ -94,6 +94,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     Attributes:
         keeps_journal: A connection is opened without turning the file to WAL mode.
+        journal_set: The journal mode that ``init_command`` or a receiver of ``connection_created``
+            has asked for since; known of a connection that keeps the journal alone.
         begins_read_only: The next transaction is begun by ``read_only()``.
         were_read_only: For each ``read_only()`` that has been entered, whether it was inside
             another one. A connection is a thread's own; one ``read_only()`` may be several's.
@@ -113,6 +115,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.keeps_journal = False
+        self.journal_set: str | None = None
         self.begins_read_only = False
         self.were_read_only: list[bool] = []
         self._only_reads = False
@@ -160,6 +163,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         except (ValueError, TypeError) as error:
             raise ImproperlyConfigured(f"settings.DATABASES[{self.alias!r}]: {error}") from error
         try:
+            if self.keeps_journal:
+                self.journal_set = None
+                connection.set_authorizer(self._note_journal)
             register_functions(connection)
             # Django remakes a table with SELECTs that name columns which are not there (yet).
             connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DML, True)
@@ -177,6 +183,15 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._read_only_savepoint = None
         self._changes_before = self._changes_taken_back = 0
         return connection
+
+    def _note_journal(
+        self, action: int, name: str | None, value: str | None, schema: str | None, _: str | None
+    ) -> int:
+        """An authorizer that allows everything, and notes the journal mode that is asked for."""
+        of_the_file = action == Database.SQLITE_PRAGMA and (schema or "main").lower() == "main"
+        if of_the_file and (name or "").lower() == "journal_mode" and value is not None:
+            self.journal_set = value.lower()
+        return Database.SQLITE_OK
 
     def create_cursor(self, name: str | None = None) -> "SQLiteCursorWrapper":
         """A cursor that takes Django's placeholders."""

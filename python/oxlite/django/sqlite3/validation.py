@@ -1,7 +1,8 @@
 """``manage.py check --database default``: what is set and has no effect, and what will hurt later.
 
 Invariants: no file of a database is opened but by SQLite; none is made, and none is written (the
-files beside one may be made: the log's, the gate's) unless ``init_command`` does.
+files beside one may be made: the log's, the gate's), nor turned to another journal mode, unless what
+``init_command`` and receivers of ``connection_created`` do does it.
 """
 
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ WHERE tables.type = 'table' AND keys.seq = 0
   )
 ORDER BY 1, 2
 """
+_SOMEBODY: Final = "code that prepares connections (a receiver of connection_created)"
 _KEPT: Final = 'journal="keep"'
 """The driver's reason why a file was not turned to WAL mode: it was asked not to."""
 
@@ -91,7 +93,8 @@ class DatabaseValidation(BaseDatabaseValidation):
         hint = "Take it out of OPTIONS, or mend the reason."
         for name, requested, effective, reason in driver.settings:
             if reason == _KEPT and connection.keeps_journal and not keeps_journal:
-                yield self._not_turned(effective)
+                if connection.journal_set is None:
+                    yield self._not_turned(effective)
             elif reason is not None and (in_file or name in asked):
                 yield self._warning(
                     "W001", f"{name} = {requested} has no effect, it is {effective}: {reason}", hint
@@ -127,9 +130,10 @@ class DatabaseValidation(BaseDatabaseValidation):
         """Why processes do not stand in line; it is known once somebody has gone to the gate.
 
         By a connection of its own, which waits for nobody and writes nothing: the site's may be in
-        the middle of a transaction.
+        the middle of a transaction. It leaves the journal as the site has it.
         """
-        arguments = {**self.connection.get_connection_params(), "timeout": 0.0}
+        kept = {"timeout": 0.0, "journal": "keep"}
+        arguments = {**self.connection.get_connection_params(), **kept}
         with closing(oxlite.connect(**arguments)) as visitor:
             visitor.isolation_level = None
             with suppress(sqlite3.OperationalError):  # locked, or there to be read only
@@ -139,19 +143,27 @@ class DatabaseValidation(BaseDatabaseValidation):
         return queue["no_gate"] if queue is not None else None
 
     def _undone(self) -> Iterator[CheckMessage]:
-        """What ``init_command`` has set otherwise than the profile."""
-        if not any(command.strip() for command in self.connection.init_commands):
-            return
-        arguments = self.connection.get_connection_params()
+        """What the connection has otherwise than it was opened with, whoever has set it."""
+        commands = " ".join(self.connection.init_commands).lower()
+        # With the journal as it is: another connection would turn the site's file to WAL mode.
+        arguments = {**self.connection.get_connection_params(), "journal": "keep"}
         with closing(oxlite.connect(**arguments)) as untouched:
-            for name, *_ in untouched.settings:
-                wanted = untouched.execute(f"PRAGMA {name}").fetchone()
-                found = self.connection.connection.execute(f"PRAGMA {name}").fetchone()
+            for name, requested, _, reason in self.connection.connection.settings:
+                found = _value(self.connection.connection, name)
+                if name != "journal_mode":
+                    wanted = _value(untouched, name)
+                elif reason is None or (
+                    reason == _KEPT and self.connection.journal_set is not None
+                ):
+                    wanted = requested.lower()
+                else:
+                    continue  # it has its own message
                 # A database in memory has some of them not, and answers with no row.
                 if None not in (wanted, found) and wanted != found:
+                    who = "init_command" if name in commands else _SOMEBODY
                     yield self._warning(
                         "W003",
-                        f"init_command sets {name} = {found[0]}, over the profile's {wanted[0]}",
+                        f"{who} sets {name} = {found}, over the profile's {wanted}",
                         f"Write in OPTIONS {{'pragmas': {{{name!r}: …}}}}, and it is checked.",
                     )
 
@@ -198,6 +210,12 @@ class DatabaseValidation(BaseDatabaseValidation):
 
     def _warning(self, number: str, text: str, hint: str) -> CheckMessage:
         return Warning(f"{self.connection.alias}: {text}.", hint=hint, id=f"oxlite.{number}")
+
+
+def _value(connection: oxlite.Connection, pragma: str) -> object:
+    """What a pragma answers; None if nothing."""
+    row = connection.execute(f"PRAGMA {pragma}").fetchone()
+    return None if row is None else row[0]
 
 
 def database_file(name: object) -> Path | None:

@@ -22,7 +22,10 @@ _TAKES_A_DATABASE: Final = frozenset({"env"})
 class Command(BaseCommand):
     """Hands its arguments on, with the database filled in."""
 
-    help = "Runs a command of Oxlite's command line on a database: manage.py oxlite env --json"
+    help = (
+        "Runs a command of Oxlite's command line on a database: manage.py oxlite env --json."
+        " The command line is an extra: pip install 'oxlite[cli]'"
+    )
     requires_system_checks: list[str] = []  # noqa: RUF012 - Django's form
 
     def add_arguments(self, parser: ArgumentParser) -> None:
