@@ -485,3 +485,137 @@ print(Note.objects.filter(text__startswith="new").count())
         assert said == "300"
     else:
         assert said.splitlines() == ["StaleSnapshotError True True", "0"]
+
+
+NEVER_WRITES = {
+    "pragmas": """
+DATABASES["default"]["OPTIONS"] = {"pragmas": {"query_only": True}}
+""",
+    "pragmas and a mode": """
+DATABASES["default"]["OPTIONS"] = {
+    "pragmas": {"query_only": True}, "transaction_mode": "EXCLUSIVE"
+}
+""",
+    "init_command": """
+DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA query_only = 1"}
+""",
+    "a receiver": """
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
+@receiver(connection_created)
+def prepare(connection, **_):
+    if connection.alias == "default":
+        connection.cursor().execute("PRAGMA query_only = 1")
+""",
+    "a URI": """
+DATABASES["default"]["NAME"] = f"file:{BASE_DIR}/app.db?mode=ro"
+""",
+}
+
+
+@pytest.mark.parametrize("holder", ["a thread", "a process"])
+@pytest.mark.parametrize("way", NEVER_WRITES)
+def test_an_alias_that_only_reads_waits_for_no_writer(site: "Site", way: str, holder: str) -> None:
+    site.set('DATABASES["writer"] = {**DATABASES["default"]}')
+    site.set(NEVER_WRITES[way])
+    site.set('DATABASES["default"]["OPTIONS"]["timeout"] = 60')
+    site.run('Note.objects.using("writer").create(text="before")')
+    said = site.run(
+        f"HOLDER = {holder!r}\n"
+        + """
+import subprocess
+from django.test.utils import CaptureQueriesContext
+held, finished = threading.Event(), threading.Event()
+
+def hold():
+    with transaction.atomic(using="writer"):
+        Note.objects.using("writer").create(text="not committed")
+        held.set()
+        # Who waits for this lock waits until that, or his own minute.
+        print("held", finished.wait(100), flush=True)
+    connections.close_all()
+
+OUTSIDER = (
+    "import oxlite, sys; c = oxlite.connect('app.db', isolation_level=None);"
+    "c.execute('BEGIN IMMEDIATE'); print('locked', flush=True); sys.stdin.read()"
+)
+if HOLDER == "a thread":
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+else:
+    process = subprocess.Popen(
+        [sys.executable, "-c", OUTSIDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+with CaptureQueriesContext(connection) as captured:
+    with transaction.atomic():
+        with transaction.atomic():
+            print(*Note.objects.select_for_update().values_list("text", flat=True))
+    with transaction.atomic(durable=True):
+        print(Note.objects.count())
+    with read_only(), transaction.atomic():
+        print(Note.objects.count())
+if HOLDER == "a thread":
+    finished.set()
+    thread.join()
+else:
+    process.communicate()
+print(*{query["sql"] for query in captured.captured_queries if "BEGIN" in query["sql"]})
+"""
+    )
+    lines = said.splitlines()
+    held = ["held True"] if holder == "a thread" else []
+    begin = "BEGIN IMMEDIATE BEGIN DEFERRED" if way == "a URI" else "BEGIN DEFERRED"
+    assert lines[:-1] == ["before", "1", "1", *held]
+    assert set(lines[-1].split()) == set(begin.split())
+
+
+@pytest.mark.parametrize("way", NEVER_WRITES)
+def test_a_write_is_refused_in_any_transaction_of_an_alias_that_only_reads(
+    site: "Site", way: str
+) -> None:
+    site.set('DATABASES["writer"] = {**DATABASES["default"]}')
+    site.set(NEVER_WRITES[way])
+    said = site.run("""
+from contextlib import nullcontext
+for context in (nullcontext, transaction.atomic, lambda: transaction.atomic(durable=True)):
+    with context():
+        Note.objects.count()
+    try:
+        with context():
+            Note.objects.count()
+            with transaction.atomic():
+                Note.objects.create(text="no")
+    except OperationalError as error:
+        print(error.__cause__.sqlite_errorname, "attempt to write a readonly" in str(error))
+    print(Note.objects.count(), connection.in_atomic_block, connection.connection.in_transaction)
+""")
+    assert said.splitlines() == ["SQLITE_READONLY True", "0 False False"] * 3
+
+
+def test_what_an_alias_that_only_reads_has_ended_is_no_reason_not_to_run_again(
+    site: "Site",
+) -> None:
+    site.set('DATABASES["default"]["OPTIONS"]["transaction_mode"] = "DEFERRED"')
+    site.set('DATABASES["reader"] = {**DATABASES["default"]}')
+    site.set('DATABASES["reader"]["OPTIONS"] = {"pragmas": {"query_only": True}}')
+    said = site.run("""
+other = oxlite.connect("app.db", isolation_level=None)
+runs = []
+
+@retry
+def work():
+    runs.append(1)
+    with transaction.atomic(using="reader"):
+        Note.objects.using("reader").count()
+    with transaction.atomic():
+        Note.objects.count()
+        if len(runs) < 3:
+            other.execute("INSERT INTO notes_author(name) VALUES ('other')")
+        Note.objects.create(text="written")
+
+work()
+print(len(runs), Note.objects.get().text)
+""")
+    assert said == "3 written"

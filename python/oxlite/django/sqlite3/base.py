@@ -3,9 +3,10 @@
 What Django writes for SQLite is taken from its own backend; this module puts Oxlite's driver under
 it, begins transactions, and keeps a forked child from its parent's connections.
 
-Invariants: ``atomic()`` begins IMMEDIATE unless the settings or ``read_only()`` say otherwise, and
-nothing else takes the write lock before its first write; ``query_only`` is in force exactly as long
-as a transaction that only reads, unless the settings say it is always.
+Invariants: ``atomic()`` begins IMMEDIATE unless the settings or ``read_only()`` say otherwise, or
+the connection refuses all writes, and nothing else takes the write lock before its first write;
+``query_only`` is in force exactly as long as a transaction that only reads, unless the settings, or
+a receiver of ``connection_created``, say it is always.
 """
 
 import datetime
@@ -65,7 +66,8 @@ _READ_ONLY: Final = (
 )
 
 _NEVER_WRITES: Final = (
-    "this database is only read: its OPTIONS set query_only, in pragmas or in init_command"
+    "this database is only read: its OPTIONS set query_only, in pragmas or in init_command, or a"
+    " receiver of connection_created does"
 )
 
 _STILL_READING: Final = (
@@ -119,7 +121,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self.begins_read_only = False
         self.were_read_only: list[bool] = []
         self._only_reads = False
-        self._never_writes = False  # by the settings
+        self._never_writes = False  # by the settings, or who prepares connections
         self._read_only_savepoint: str | None = None
         self._commits = 0
         self._changes_before = 0  # the transaction that is open
@@ -149,6 +151,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         # Their transactions are not the one that a request only reads in.
         with without_read_only_turns():
             super().connect()
+        self._never_writes = _refuses_writes(self.connection)
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> oxlite.Connection:
@@ -173,13 +176,12 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             for command in self.init_commands:
                 if command := command.strip():
                     connection.execute(command)
-            (never_writes,) = connection.execute("PRAGMA query_only").fetchone()
+            self._never_writes = _refuses_writes(connection)
         except BaseException:
             connection.close()
             raise
         self._generation = _Process.generation
         self._only_reads = False
-        self._never_writes = bool(never_writes)
         self._read_only_savepoint = None
         self._changes_before = self._changes_taken_back = 0
         return connection
@@ -253,7 +255,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     def _commit(self) -> None:
         super()._commit()
-        if not self._only_reads:
+        if not (self._only_reads or self._never_writes):
             self._commits += 1
 
     def _rollback(self) -> None:
@@ -264,6 +266,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     def _start_transaction_under_autocommit(self) -> None:
         if self.begins_read_only or takes_read_only_turn(self.alias):
             self._begin_read_only()
+        elif self._never_writes:
+            # SQLite would refuse the write lock, but only when this thread had come to its turn.
+            self.cursor().execute("BEGIN DEFERRED")
         else:
             super()._start_transaction_under_autocommit()
         self._changes_before = self.connection.total_changes
@@ -380,6 +385,15 @@ class _ErrorWrapper(DatabaseErrorWrapper):
         if isinstance(exception, Database.OperationalError):
             self.wrapper.explain(exception)
         super().__exit__(exception_type, exception, traceback)
+
+
+def _refuses_writes(connection: oxlite.Connection) -> bool:
+    """Whether a connection was told to refuse all writes.
+
+    Where the file cannot be written, SQLite and the driver know: no lock is taken there.
+    """
+    (query_only,) = connection.execute("PRAGMA query_only").fetchone()
+    return bool(query_only)
 
 
 class SQLiteCursorWrapper(Database.Cursor):

@@ -1,8 +1,8 @@
 """``manage.py check --database default``: what is set and has no effect, and what will hurt later.
 
 Invariants: no file of a database is opened but by SQLite; none is made, and none is written (the
-files beside one may be made: the log's, the gate's), nor turned to another journal mode, unless what
-``init_command`` and receivers of ``connection_created`` do does it.
+files beside one may be made: the log's, the gate's), nor turned to another journal mode, but by
+``init_command`` and by receivers of ``connection_created``.
 """
 
 from collections.abc import Iterator
