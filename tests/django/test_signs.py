@@ -90,22 +90,55 @@ print(*("database is locked" in query["sql"] for query in captured.captured_quer
     assert said == "True True False False"
 
 
-def test_the_query_log_calls_no_reader_a_waiting_one(site: "Site") -> None:
+def test_the_query_log_calls_no_reader_a_waiting_one_nor_a_slow_wrapper(site: "Site") -> None:
     said = site.run("""
 from django.test.utils import CaptureQueriesContext
 
 def slowly(execute, *arguments):
     time.sleep(0.01)
-    return execute(*arguments)
+    answer = execute(*arguments)
+    time.sleep(0.01)
+    return answer
 
 with CaptureQueriesContext(connection) as captured, connection.execute_wrapper(slowly):
     with read_only():
         pass
     with transaction.atomic():
         pass
-print(*("waited" in query["sql"] for query in captured.captured_queries))
+print(*(query["sql"] for query in captured.captured_queries), sep=", ")
 """)
-    assert said == "False False True False"
+    assert said == "BEGIN DEFERRED, COMMIT, BEGIN IMMEDIATE, COMMIT"
+
+
+def test_who_replaces_the_wrapper_that_logs_sees_every_statement(site: "Site") -> None:
+    site.set('DEBUG = True\nDATABASES["default"]["OPTIONS"]["timeout"] = 0.2')
+    said = site.run("""
+from django.db import connection, reset_queries
+from django.db.backends import utils
+connection.ensure_connection()
+seen = []
+
+class Printing(utils.CursorDebugWrapper):
+    def execute(self, sql, params=None):
+        seen.append(sql.split()[0])
+        return super().execute(sql, params)
+
+before, utils.CursorDebugWrapper = utils.CursorDebugWrapper, Printing
+reset_queries()
+with transaction.atomic():
+    Note.objects.create(text="a")
+other = oxlite.connect("app.db", isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+try:
+    Note.objects.create(text="b")
+except OperationalError:
+    pass
+utils.CursorDebugWrapper = before
+Note.objects.count()
+print(*seen)
+print(*("database is locked" in query["sql"] for query in connection.queries))
+""")
+    assert said.splitlines() == ["BEGIN INSERT INSERT", "False False False True False"]
 
 
 def test_a_good_site_has_nothing_to_be_told(site: "Site") -> None:

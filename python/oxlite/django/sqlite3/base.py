@@ -34,12 +34,12 @@ from oxlite.django.sqlite3.client import DatabaseClient
 from oxlite.django.sqlite3.creation import DatabaseCreation
 from oxlite.django.sqlite3.features import DatabaseFeatures
 from oxlite.django.sqlite3.introspection import DatabaseIntrospection
-from oxlite.django.sqlite3.operations import CursorDebugWrapper, DatabaseOperations
+from oxlite.django.sqlite3.operations import DatabaseOperations
 from oxlite.django.sqlite3.options import check_options
 from oxlite.django.sqlite3.schema import DatabaseSchemaEditor
 from oxlite.django.sqlite3.validation import DatabaseValidation
 
-__all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper"]
+__all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper", "SQLiteLoggedCursorWrapper"]
 
 Database.register_converter("bool", b"1".__eq__)
 Database.register_converter("date", stock.decoder(parse_date))
@@ -197,12 +197,12 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> "SQLiteCursorWrapper":
         """A cursor that takes Django's placeholders."""
+        if self.queries_logged:
+            logged: SQLiteLoggedCursorWrapper = self.connection.cursor(SQLiteLoggedCursorWrapper)
+            logged.operations = self.ops
+            return logged
         cursor: SQLiteCursorWrapper = self.connection.cursor(SQLiteCursorWrapper)
         return cursor
-
-    def make_debug_cursor(self, cursor: Any) -> CursorDebugWrapper:
-        """A cursor that logs its statements."""
-        return CursorDebugWrapper(cursor, self)
 
     def ensure_connection(self) -> None:
         """Open a connection if there is none, or only one of the parent of this process.
@@ -430,6 +430,24 @@ class SQLiteCursorWrapper(Database.Cursor):
         if param_names is None:
             return _with_question_marks(query)
         return query % {name: f":{name}" for name in param_names}
+
+
+class SQLiteLoggedCursorWrapper(SQLiteCursorWrapper):
+    """A cursor whose statements are logged, and that notes for the log what they meet at the lock.
+
+    Below the wrapper that logs, which is Django's or whatever somebody has put in its place.
+
+    Attributes:
+        operations: Where it is noted.
+    """
+
+    operations: DatabaseOperations
+
+    def execute(self, query: str, params: Any = None) -> "SQLiteLoggedCursorWrapper":
+        """Run one statement. Raises as the base class does."""
+        with self.operations.noting_the_lock(query):
+            super().execute(query, params)
+        return self
 
 
 def _convert(query: str) -> str:
