@@ -128,6 +128,20 @@ class Site:
         self.started.append(process)
         return process
 
+    def start_manage(self, *arguments: str, terminal: int) -> subprocess.Popen[str]:
+        """Start a command of Django's at a terminal; it is ended with the test."""
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "django", *arguments],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            text=True,
+            cwd=self.folder,
+            env=self._environment(),
+        )
+        self.started.append(process)
+        return process
+
     def _environment(self) -> dict[str, str]:
         paths = [str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {

@@ -133,11 +133,91 @@ with transaction.atomic():
         try:
             Note.objects.create(text="child")
         except Exception as error:
-            print(type(error).__name__, "fork" in str(error), flush=True)
+            print(type(error).__name__, "inside transaction.atomic()" in str(error), flush=True)
+            print("connections.close_all()" in str(error), "TEST" in str(error), flush=True)
             code = 0
         finally:
             os._exit(code)
     print(os.waitpid(process_id, 0)[1], flush=True)
 print(*Note.objects.values_list("text", flat=True))
 """)
-    assert said.splitlines() == ["ProgrammingError True", "0", "parent"]
+    assert said.splitlines() == ["ProgrammingError True", "True False", "0", "parent"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_inside_a_transaction_that_closes_has_a_connection_of_its_own(
+    site: "Site",
+) -> None:
+    said = site.run("""
+Note.objects.create(text="before")
+with transaction.atomic(), transaction.atomic():
+    Note.objects.create(text="parent")
+    process_id = os.fork()
+    if process_id == 0:
+        connections.close_all()
+        print(*Note.objects.values_list("text", flat=True), connection.in_atomic_block, flush=True)
+        with read_only():
+            print(Note.objects.count(), flush=True)
+        connections.close_all()
+    else:
+        print(os.waitpid(process_id, 0)[1], flush=True)
+if process_id == 0:
+    # It has left the blocks of its parent, which has not committed yet.
+    print(Note.objects.count(), flush=True)
+    os._exit(0)
+print(*Note.objects.values_list("text", flat=True))
+""")
+    assert said.splitlines() == ["before False", "1", "1", "0", "before parent"]
+
+
+FORKING_TESTS = """
+import os
+from django.db import connections
+from django.test import TestCase, TransactionTestCase
+from notes.models import Note
+
+class Base:
+    def test_a_child(self):
+        Note.objects.create(text="parent")
+        reading, writing = os.pipe()
+        process_id = os.fork()
+        if process_id == 0:
+            try:
+                Note.objects.create(text="child")
+                said = "written"
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            os.write(writing, said.encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as answer:
+            print(f"{type(self).__name__} {answer.read()}", flush=True)
+        os.waitpid(process_id, 0)
+        print(Note.objects.count(), flush=True)
+
+class InTestCase(Base, TestCase): pass
+class InTransactionTestCase(Base, TransactionTestCase): pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_a_child_of_a_test_is_told_what_to_do(site: "Site", where: str) -> None:
+    if where == "file":
+        site.set('DATABASES["default"]["TEST"]["NAME"] = str(BASE_DIR / "test.db")')
+    site.write("notes/tests.py", FORKING_TESTS)
+    done = site.manage("test", "--noinput")
+    assert done.returncode == 0, done.stderr
+    in_test_case, first, in_transaction_test_case, second = [
+        line for line in done.stdout.splitlines() if line.startswith("In") or line.isdigit()
+    ]
+    assert in_test_case.startswith("InTestCase ProgrammingError: This connection was opened before")
+    assert "use TransactionTestCase" in in_test_case
+    assert ("['default']['TEST']['NAME']" in in_test_case) == (where == "memory")
+    if where == "file":
+        assert in_transaction_test_case == "InTransactionTestCase written"
+        assert (first, second) == ("1", "2")
+    else:
+        assert "use TransactionTestCase" not in in_transaction_test_case
+        assert "['default']['TEST']['NAME']" in in_transaction_test_case
+        assert (first, second) == ("1", "1")

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -392,19 +392,37 @@ if [ "$1" = --version ]; then echo "VERSION 2026-01-01 00:00:00 a"; else echo "p
 """
 
 
-@pytest.mark.parametrize(
-    ("version", "warned"), [("3.40.1", True), ("3.50.7", False), ("3.51.3", False), ("?", False)]
-)
-def test_dbshell_is_the_program_with_a_warning_of_an_old_one(
-    site: "Site", version: str, monkeypatch: pytest.MonkeyPatch, *, warned: bool
-) -> None:
+def with_program(site: "Site", version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     site.write("bin/sqlite3", PROGRAM.replace("VERSION", version))
     (site.folder / "bin" / "sqlite3").chmod(0o755)
     monkeypatch.setenv("PATH", str(site.folder / "bin"), prepend=os.pathsep)
-    done = site.manage("dbshell", "--", "-cmd", ".mode box", "SELECT 1")
-    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "warned"), [("3.40.1", True), ("3.50.7", False), ("3.51.3", False), ("?", False)]
+)
+def test_dbshell_warns_at_a_terminal_of_an_old_program(
+    site: "Site", version: str, monkeypatch: pytest.MonkeyPatch, *, warned: bool
+) -> None:
+    with_program(site, version, monkeypatch)
+    terminal, end = os.openpty()
+    process = site.start_manage("dbshell", terminal=end)
+    os.close(end)
+    shown = b""
+    with suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
+        while part := screen.read(4096):
+            shown += part
+    assert process.wait(60) == 0, shown
+    text = shown.decode()
+    assert f"program: {site.database}" in text
+    assert (f"is SQLite {version}, which can corrupt" in text) == warned
+
+
+def test_dbshell_says_nothing_to_a_script(site: "Site", monkeypatch: pytest.MonkeyPatch) -> None:
+    with_program(site, "3.40.1", monkeypatch)
+    done = site.manage("dbshell", "--", "-cmd", ".mode box", "SELECT 1", stdin="")
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"program: {site.database} -cmd .mode box SELECT 1\n"
-    assert (f"is SQLite {version}, which can corrupt" in done.stderr) == warned
 
 
 def test_dbshell_runs_sql_in_the_program(site: "Site") -> None:
@@ -464,3 +482,22 @@ def test_a_database_is_turned_into_models(site: "Site") -> None:
     assert "class NotesNote(models.Model):" in done.stdout
     assert "models.ForeignKey(NotesAuthor, models.DO_NOTHING" in done.stdout
     assert "text = models.CharField(unique=True, max_length=40)" in done.stdout
+
+
+def test_beneath_django_is_a_connection_of_the_driver_with_its_own_rows_and_targets(
+    site: "Site",
+) -> None:
+    said = site.run("""
+from oxlite import sqlite3
+Note.objects.create(text="a")
+connection.connection.row_factory = sqlite3.Row
+with connection.cursor() as cursor:
+    row = cursor.execute("SELECT id, text FROM notes_note").fetchone()
+print(row["text"], row.keys(), Note.objects.get().text)
+connection.connection.row_factory = None
+with sqlite3.connect("copy.db") as target:
+    connection.connection.backup(target)
+print(target.execute("SELECT text FROM notes_note").fetchone())
+print(isinstance(connection.connection, sqlite3.Connection))
+""")
+    assert said.splitlines() == ["a ['id', 'text'] a", "('a',)", "True"]

@@ -77,6 +77,19 @@ _STILL_READING: Final = (
 )
 
 
+_FORKED_IN_TRANSACTION: Final = (
+    " The process was forked inside transaction.atomic(), and no child is in its parent's"
+    " transaction. In tests use TransactionTestCase: a TestCase is inside one all the time."
+    " Elsewhere fork outside of atomic(), or let the child begin with"
+    " django.db.connections.close_all()."
+)
+
+_FORKED_IN_MEMORY: Final = (
+    " And a database in memory is one process's alone: name a file, in tests as"
+    " settings.DATABASES[{alias!r}]['TEST']['NAME']."
+)
+
+
 class _Process:
     """Which process this is, counted in forks: cheaper to look at than its id."""
 
@@ -105,6 +118,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     connection: Any
     run_on_commit: list[Any]
+    savepoint_ids: list[Any]
+    atomic_blocks: list[Any]
     Database = Database
     SchemaEditorClass = DatabaseSchemaEditor
     client_class = DatabaseClient
@@ -208,19 +223,29 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         """Open a connection if there is none, or only one of the parent of this process.
 
         A child in the middle of its parent's ``atomic()`` gets none of its own, which would not be
-        in that transaction; nor is there another to a database in memory. The driver says so.
+        in that transaction, unless it has closed this one; nor is there another to a database in
+        memory. The error says so.
         """
-        if self._generation != _Process.generation and not (
-            self.in_atomic_block or self.connection is None or self.is_in_memory_db()
-        ):
+        if self._is_of_the_parent() and not (self.in_atomic_block or self.is_in_memory_db()):
             self.leave_to_parent()
         super().ensure_connection()
 
     def leave_to_parent(self) -> None:
         """Forget a connection that a fork has brought into this process, without closing it."""
         self.connection = None
-        self.run_on_commit = []
+        self.in_atomic_block = self.needs_rollback = False
+        self.run_on_commit, self.savepoint_ids, self.atomic_blocks = [], [], []
         self._only_reads = False
+
+    @async_unsafe
+    def close(self) -> None:
+        """Close the connection; a child of a fork forgets its parent's, and its transaction."""
+        if self._is_of_the_parent() and not self.is_in_memory_db():
+            self.leave_to_parent()
+        super().close()
+
+    def _is_of_the_parent(self) -> bool:
+        return self.connection is not None and self._generation != _Process.generation
 
     def _close(self) -> None:
         if self._generation == _Process.generation:
@@ -326,9 +351,14 @@ class DatabaseWrapper(stock.DatabaseWrapper):
                 if not self.connection.in_transaction:
                     self.needs_rollback = True
 
-    def explain(self, error: Database.OperationalError) -> None:
-        """Say with an error what is in the way of a write that only Django's side knows."""
-        if isinstance(error, oxlite.StaleSnapshotError):
+    def explain(self, error: Database.Error) -> None:
+        """Say with an error what is in the way that only Django's side knows."""
+        if isinstance(error, Database.ProgrammingError):
+            if self._is_of_the_parent():
+                transaction = _FORKED_IN_TRANSACTION if self.in_atomic_block else ""
+                memory = _FORKED_IN_MEMORY if self.is_in_memory_db() else ""
+                error.args = (f"{error}{transaction}{memory.format(alias=self.alias)}",)
+        elif isinstance(error, oxlite.StaleSnapshotError):
             # Of a transaction that has read before SQLite leaves what was begun.
             if self.connection is not None and not self.connection.in_transaction:
                 error.args = (f"{error}: {_STILL_READING}",)
@@ -382,7 +412,7 @@ class _ErrorWrapper(DatabaseErrorWrapper):
         if exception_type is None:
             return
         self.wrapper.note_rollback()
-        if isinstance(exception, Database.OperationalError):
+        if isinstance(exception, Database.OperationalError | Database.ProgrammingError):
             self.wrapper.explain(exception)
         super().__exit__(exception_type, exception, traceback)
 

@@ -1,7 +1,8 @@
 """``manage.py dbshell``.
 
-The ``sqlite3`` program as Django has it, with a warning where it is old enough to corrupt a
-database in WAL mode; where it is missing, the shell that comes with the driver.
+The ``sqlite3`` program as Django has it, with a warning for whoever sits at a terminal where it is
+old enough to corrupt a database in WAL mode; where it is missing, the shell that comes with the
+driver.
 """
 
 import re
@@ -36,7 +37,7 @@ class DatabaseClient(StockDatabaseClient):
         program = shutil.which(cls.executable_name)
         if program is None:
             return [*_own_shell(cls.executable_name, name, [*parameters])], None
-        version = program_version(program)
+        version = program_version(program) if _is_at_a_terminal() else None
         if version is not None and can_corrupt_wal(version):
             number = ".".join(map(str, version))
             print(
@@ -48,6 +49,11 @@ class DatabaseClient(StockDatabaseClient):
                 flush=True,
             )
         return [cls.executable_name, name, *parameters], None
+
+
+def _is_at_a_terminal() -> bool:
+    """Whether somebody types there and reads it; to a script a warning at each call is noise."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _own_shell(program: str, name: str, parameters: list[str]) -> list[str]:
