@@ -18,17 +18,21 @@ Source:
     https://docs.sqlalchemy.org/en/20/orm/persistence_techniques.html#custom-vertical-partitioning
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Dialect, Engine, create_engine, make_url
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.orm import FromStatement, Session, SessionTransaction
 from sqlalchemy.sql.elements import ClauseElement, TextClause
 from sqlalchemy.sql.selectable import GenerativeSelect, SelectBase, TextualSelect
 
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 from oxlite.sqlalchemy.isolation import DEFAULT, reads_only
+
+if TYPE_CHECKING:
+    # It needs greenlet, which SQLAlchemy 2.1 installs only when asked for its extra asyncio; the
+    # blocking dialect, whose package this is a part of, does without.
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 __all__ = [
     "AsyncEngines",
@@ -71,8 +75,8 @@ class AsyncEngines(NamedTuple):
         reader: Only reads. A ``RoutingSession`` finds it by itself.
     """
 
-    writer: AsyncEngine
-    reader: AsyncEngine
+    writer: "AsyncEngine"
+    reader: "AsyncEngine"
 
     def status(self) -> str:
         """The sizes of both pools, who waits for a connection, and who has one."""
@@ -116,7 +120,10 @@ def create_async_engines(
     """As ``create_engines``, for an event loop.
 
     ``async_sessionmaker(engines.writer, sync_session_class=RoutingSession)`` makes its sessions.
+    Raises also ``ImportError`` where greenlet is not installed: ``oxlite[sqlalchemy]`` brings it.
     """
+    from sqlalchemy.ext.asyncio import create_async_engine
+
     url, readers = _counted(url, readers, writers, options)
     writer = create_async_engine(url, pool_size=writers, max_overflow=0, **options)
     reader = create_async_engine(url, **_reading(readers, options))
