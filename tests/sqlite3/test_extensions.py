@@ -352,6 +352,41 @@ def test_a_switch_may_be_any_truth_value(connection: sqlite3.Connection) -> None
     connection.enable_load_extension(0)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["sqlite-vec", "sqlite_vek", "SQLite-Vec"])
+def test_a_name_that_is_near_to_a_package_of_an_extension(
+    opened: Callable[..., sqlite3.Connection], name: str
+) -> None:
+    pytest.importorskip("sqlite_vec")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        opened(":memory:", extensions=[name])
+    assert f"the extension '{name}' could not be loaded" in str(caught.value)
+    assert str(caught.value).endswith("did you mean extensions=['sqlite_vec']?")
+
+
+def test_no_package_is_imported_for_a_hint(
+    opened: Callable[..., sqlite3.Connection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spatial_tools.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "spatial_index.py").write_text("def loadable_path(): ...\nraise SystemExit(1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(sqlite3.OperationalError, match=r"mean extensions=\['spatial_index'\]\?$"):
+        opened(":memory:", extensions=["spatial-indexx"])
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        opened(":memory:", extensions=["spatial-tools"])
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing_like_it_anywhere", "./sqlite-vec", "/nowhere/sqlite_vek"]
+)
+def test_a_name_that_is_near_to_nothing_has_no_hint(
+    opened: Callable[..., sqlite3.Connection], name: str
+) -> None:
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        opened(":memory:", extensions=[name])
+    assert "did you mean" not in str(caught.value)
+
+
 def test_a_real_one_from_pypi(opened: Callable[..., sqlite3.Connection]) -> None:
     sqlite_vec = pytest.importorskip("sqlite_vec")
     vectors = [(i, sqlite_vec.serialize_float32([i, 0, i])) for i in range(50)]

@@ -91,6 +91,19 @@ fn resolve(py: Python<'_>, extension: &Bound<'_, PyAny>) -> PyResult<Extension> 
     Extension::at(&path, None)
 }
 
+/// What to write in place of a name, to be put after what the loader says; empty where nothing is near.
+fn hint(py: Python<'_>, name: &str) -> String {
+    // Whatever is wrong with a hint, the error is told.
+    py.import("oxlite.sqlite3.extensions")
+        .and_then(|module| module.call_method1("near_package", (name,)))
+        .and_then(|near| near.extract::<Option<String>>())
+        .ok()
+        .flatten()
+        .map_or_else(String::new, |near| {
+            format!("; did you mean extensions=['{near}']?")
+        })
+}
+
 /// Loads them one after the other, then closes the door again.
 pub(crate) fn load_all(py: Python<'_>, core: &Core, extensions: &[Extension]) -> PyResult<()> {
     if extensions.is_empty() {
@@ -108,9 +121,10 @@ pub(crate) fn load_all(py: Python<'_>, core: &Core, extensions: &[Extension]) ->
     let outcome = extensions.iter().try_for_each(|extension| {
         extension.load(py, &locked).map_err(|error| {
             let message = format!(
-                "the extension '{}' could not be loaded: {}",
+                "the extension '{}' could not be loaded: {}{}",
                 extension.name,
-                error.message()
+                error.message(),
+                hint(py, &extension.name)
             );
             from_sqlite(py, &oxlite_sqlite::Error::new(error.code(), message))
         })
