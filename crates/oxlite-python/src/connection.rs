@@ -412,6 +412,7 @@ fn initialize(
         allow_no_locking,
     };
     drop(attributes.callables.replace(Kind::Busy, busy_handler));
+    let looks_for_converters = attributes.detect_types.is_on();
     let options = options::build(database, timeout, cached_statements, uri.0, extras)?;
     let extensions = extension::named(py, extensions)?;
     // Whatever this connection was before, it is that no more, also if opening fails.
@@ -437,6 +438,9 @@ fn initialize(
     connection.owner_thread.store(owner, Ordering::Relaxed);
     connection.connect_to(Some(core));
     audit(py, ("sqlite3.connect/handle", object))?;
+    if looks_for_converters {
+        notices::tell_of_converters_elsewhere(py)?;
+    }
     notices::tell(database, connection.core()?)
 }
 

@@ -8,14 +8,16 @@ use oxlite_core::Mutex;
 use oxlite_core::{Connection as Core, JournalConversion, OtherUsers, REPEATED};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::adaptation::converters;
 use crate::connection::{lock, sys_object};
 use crate::gil::attached;
 
 /// The files of which [`tell_of_other_users`] has told.
 static TOLD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// What the core has logged once.
+/// What has been logged once: the texts of the core, the names of converters.
 static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 /// Hands what the core logs on to Python's logger.
@@ -124,6 +126,39 @@ fn tell_of_other_users(py: Python<'_>, users: &OtherUsers) -> PyResult<()> {
         py,
         (message, &users.file, users.descriptors.clone(), libraries),
     )
+}
+
+/// The standard library's module has converters that ours has not: a connection that looks for
+/// converters by type reads the columns of these types as if there were none. Told once of each set
+/// of them; nothing is told while the interpreter ends, when nobody listens.
+pub(crate) fn tell_of_converters_elsewhere(py: Python<'_>) -> PyResult<()> {
+    let Some(modules) = sys_object(py, c"modules") else {
+        return Ok(());
+    };
+    // Somebody may have put another module there, or ours.
+    let Ok(theirs) = modules
+        .get_item("sqlite3")
+        .and_then(|module| module.getattr("converters"))
+        .and_then(|converters| Ok(converters.cast_into::<PyDict>()?))
+    else {
+        return Ok(());
+    };
+    let ours = converters(py);
+    let mut missing = Vec::new();
+    for name in theirs.keys() {
+        if !ours.contains(&name)? {
+            missing.push(name.str()?.to_string());
+        }
+    }
+    missing.sort_unstable();
+    let names = missing.join(", ");
+    if missing.is_empty() || !LOGGED.lock().get_or_insert_default().insert(names.clone()) {
+        return Ok(());
+    }
+    let message = "The standard library's sqlite3 has converters that oxlite.sqlite3 has not: %s. \
+                   A connection with detect_types reads columns of these types without one. Register \
+                   them with oxlite.sqlite3, or all at once: oxlite.sqlite3.register_all_from(sqlite3).";
+    warn(py, (message, names))
 }
 
 fn warn<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {

@@ -44,6 +44,7 @@ from oxlite.sqlite3 import constants as _constants
 from oxlite.sqlite3 import deprecated as _deprecated
 from oxlite.sqlite3 import times as _times
 from oxlite.sqlite3.constants import *  # noqa: F403 - two hundred numbers
+from oxlite.sqlite3.registering import register_all_from
 from oxlite.sqlite3.times import (
     Date,
     DateFromTicks,
@@ -88,6 +89,7 @@ __all__ = [
     "enable_callback_tracebacks",
     "paramstyle",
     "register_adapter",
+    "register_all_from",
     "register_converter",
     "sqlite_version",
     "sqlite_version_info",
