@@ -6,9 +6,13 @@
 
 Both work on asyncio's own loops, on uvloop's, and under anyio on asyncio; with any number of loops.
 The exceptions and constants that an application needs are here as well, so
-``import oxlite.aio as aiosqlite`` is enough for one that was written for aiosqlite.
+``import oxlite.aio as aiosqlite`` is enough for one that was written for aiosqlite. So are its
+modules, under their names: ``core``, ``cursor`` and ``context``.
 """
 
+from oxlite.aio import context as context
+from oxlite.aio import core as core
+from oxlite.aio import cursor as cursor
 from oxlite.aio.connection import Connection, Cursor, connect
 from oxlite.aio.database import Database
 from oxlite.outcomes import Result

@@ -240,6 +240,11 @@ class Connection(Awaitable["Connection"]):
             raise ConnectionClosedError(self._refusal)
         return self._driver
 
+    @property
+    def _conn(self) -> sqlite3.Connection:
+        """The driver's connection, by aiosqlite's name; Tortoise ORM sets its row factory there."""
+        return self._connection
+
     def _end(self, refusal: str) -> None:
         """Refuse everything from now on, in these words."""
         self._driver, self._refusal = None, refusal
