@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-from oxlite.opening import connect
+from oxlite.opening import connect, driver_connection
 from oxlite.sqlite3 import Connection
 
 __all__ = ["Opener"]
@@ -110,7 +110,7 @@ class Opener:
             connection.execute(_READ_ONLY)
 
     def _open(self, reads_only: bool) -> Connection:
-        connection = connect(self._path, **self._options)
+        connection = driver_connection(connect(self._path, **self._options))
         self._set_up(connection)
         if reads_only:
             connection.execute(_READ_ONLY)

@@ -1,4 +1,8 @@
-"""How a database is opened with a production profile."""
+"""How a database is opened with a production profile.
+
+Invariant: every connection is opened by ``oxlite.sqlite3.connect``, which is looked up when it is
+called. So whoever wraps that one function, as instrumentation does, is asked by all doors.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
@@ -7,7 +11,7 @@ from typing import Literal, TypedDict
 from oxlite import sqlite3
 from oxlite.sqlite3 import Connection
 
-__all__ = ["ConnectOptions", "connect"]
+__all__ = ["ConnectOptions", "connect", "driver_connection"]
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -92,8 +96,9 @@ def connect(
             noticed only at its end). Looked at thousands of times a second, but not inside your
             own functions; COMMIT is not cut short.
         extensions: Loadable extensions: paths, or names of Python packages with a
-            ``loadable_path()``, or of libraries that the system's loader finds. Afterwards none
-            can be loaded any more, unless ``enable_load_extension`` says so.
+            ``loadable_path()``, as they are imported (``"sqlite_vec"``), or of libraries that the
+            system's loader finds. Afterwards none can be loaded any more, unless
+            ``enable_load_extension`` says so.
         allow_no_locking: Accept URI parameters that switch file locking off (``nolock``,
             ``immutable``).
         durable_commit: ``"shared"``: every commit is durable when it is answered, and the commits
@@ -115,7 +120,7 @@ def connect(
             did not take effect, or an extension could not be loaded (the message names it).
         oxlite.sqlite3.DatabaseError: The file is not a database.
     """
-    return (factory or Connection)(
+    return sqlite3.connect(
         database,
         timeout=timeout,
         detect_types=detect_types,
@@ -135,3 +140,27 @@ def connect(
         allow_no_locking=allow_no_locking,
         durable_commit=durable_commit,
     )
+
+
+def driver_connection(connection: Connection) -> Connection:
+    """The driver's own connection: itself, or the one inside what instrumentation put around it.
+
+    Native code takes no other.
+
+    Args:
+        connection: What ``connect`` has returned, or whoever has wrapped it.
+
+    Raises:
+        TypeError: There is none inside.
+    """
+    # A proxy says of itself that it is an instance of what it stands for; its type does not.
+    if issubclass(type(connection), Connection):
+        return connection
+    inside = getattr(connection.cursor(), "connection", None)
+    if not issubclass(type(inside), Connection):
+        raise TypeError(
+            "oxlite.sqlite3.connect() was replaced by a function that returns"
+            f" {type(connection).__module__}.{type(connection).__qualname__}, in which no"
+            " oxlite.sqlite3.Connection can be found"
+        )
+    return inside  # type: ignore[return-value]

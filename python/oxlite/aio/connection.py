@@ -31,7 +31,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, 
 
 from oxlite import sqlite3
 from oxlite.aio.loops import Turns
-from oxlite.opening import ConnectOptions
+from oxlite.opening import ConnectOptions, driver_connection
 from oxlite.opening import connect as open_connection
 
 __all__ = [
@@ -602,7 +602,9 @@ def connect(
             stacklevel=2,
         )
     options["check_same_thread"] = False
-    return Connection(lambda: open_connection(database, **options), iter_chunk_size)
+    return Connection(
+        lambda: driver_connection(open_connection(database, **options)), iter_chunk_size
+    )
 
 
 def _close_all(connections: Iterable[sqlite3.Connection]) -> None:

@@ -20,8 +20,9 @@ Source:
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import sqlalchemy
 from sqlalchemy import event, exc
-from sqlalchemy.engine import URL, Connection, Dialect, Engine, create_engine, make_url
+from sqlalchemy.engine import URL, Connection, Dialect, Engine, make_url
 from sqlalchemy.orm import FromStatement, Session, SessionTransaction
 from sqlalchemy.sql.elements import ClauseElement, TextClause
 from sqlalchemy.sql.selectable import GenerativeSelect, SelectBase, TextualSelect
@@ -109,7 +110,8 @@ def create_engines(
             option is unknown; or there would be no reader or no writer.
     """
     url, readers = _counted(url, readers, writers, options)
-    writer = create_engine(url, pool_size=writers, max_overflow=0, **options)
+    # Looked up when it is called, as below: instrumentation wraps it there.
+    writer = sqlalchemy.create_engine(url, pool_size=writers, max_overflow=0, **options)
     reader = create_reader_engine(writer, readers=readers, **options)
     return Engines(writer, reader)
 
@@ -150,7 +152,7 @@ def create_reader_engine(writer: Engine, *, readers: int = _READERS, **options: 
             f"readers are for engines of sqlite+oxlite, not {writer.url.drivername}"
         )
     _check(writer.url, options)
-    reader = create_engine(writer.url, **_reading(readers, options))
+    reader = sqlalchemy.create_engine(writer.url, **_reading(readers, options))
     _join(writer, reader, options)
     return reader
 
