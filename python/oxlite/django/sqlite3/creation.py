@@ -3,7 +3,8 @@
 For the standard library's driver Django copies the file of a test database, and of one in memory
 nothing (a forked child has its parent's memory) or a file on the way. Here a file in WAL mode is
 copied by SQLite, which knows what is in the log; and a forked child, which is refused its parent's
-connections, is given what is in memory as an image.
+connections, is given what is in memory as an image. Copies are made past ``sqlite3.connect``, which
+instrumentation may have wrapped: they are not the site's statements.
 
 Invariant: no file of a database is left beside the name of another one.
 """
@@ -17,7 +18,8 @@ from typing import Any, ClassVar, Final
 import django
 from django.db.backends.sqlite3.creation import DatabaseCreation as StockDatabaseCreation
 
-from oxlite import sqlite3
+from oxlite.opening import driver_connection
+from oxlite.sqlite3 import Connection
 
 __all__ = ["DatabaseCreation"]
 
@@ -67,7 +69,7 @@ class DatabaseCreation(StockDatabaseCreation):
                 self.log(f"Destroying old test database for alias {shown}...")
             Path(target).unlink()
         self._remove_what_is_left(target)
-        with closing(sqlite3.connect(target)) as clone:
+        with closing(Connection(target)) as clone:
             self.connection.connection.backup(clone)
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
@@ -86,7 +88,7 @@ class DatabaseCreation(StockDatabaseCreation):
             connection.settings_dict.update(settings)
             return
         if method in _BY_FILE:
-            with closing(sqlite3.connect(f"file:{settings['NAME']}?mode=ro", uri=True)) as file:
+            with closing(Connection(f"file:{settings['NAME']}?mode=ro", uri=True)) as file:
                 image = file.serialize()
             name = f"file:memorydb_{connection.alias}_{_worker_id}?mode=memory&cache=shared"
         else:
@@ -98,9 +100,9 @@ class DatabaseCreation(StockDatabaseCreation):
         connection.connect()
         # A mirror finds what the other has put there, or the other what the mirror has.
         if image and not connection.introspection.table_names():
-            with closing(sqlite3.connect(":memory:")) as source:
+            with closing(Connection(":memory:")) as source:
                 source.deserialize(image)
-                source.backup(connection.connection)
+                source.backup(driver_connection(connection.connection))
         self._mark_again(method)
 
     def _mark_again(self, method: str) -> None:
