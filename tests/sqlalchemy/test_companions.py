@@ -94,27 +94,77 @@ engine.dispose()
 """
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_migration_happens_as_a_whole_or_not_at_all(tmp_path: Path, fails: bool) -> None:
+REVISION = '''
+"""one"""
+import sqlalchemy as sa
+from alembic import op
+revision, down_revision = "NUMBER", DOWN
+def upgrade():
+    op.create_table("tNUMBER", sa.Column("id", sa.Integer, primary_key=True))
+    BODY
+'''
+
+BLOCK = """
+    with op.get_context().autocommit_block():
+        op.execute("SELECT 1")
+    op.create_table("behind", sa.Column("id", sa.Integer, primary_key=True))
+"""
+
+FAILS = "raise RuntimeError('in the middle')"
+
+
+def upgrade(folder: Path, options: str, **revisions: str) -> set[str]:
+    """Have Alembic upgrade to the newest revision; the tables that are there afterwards."""
     command = pytest.importorskip("alembic.command")
     config_module = pytest.importorskip("alembic.config")
-    versions = tmp_path / "migrations" / "versions"
+    versions = folder / "migrations" / "versions"
     versions.mkdir(parents=True)
-    (tmp_path / "migrations" / "env.py").write_text(ENVIRONMENT)
-    (versions / "first.py").write_text(SCRIPT.replace("FAIL", str(fails)))
+    environment = ENVIRONMENT.replace("connection=connection", f"connection=connection{options}")
+    (folder / "migrations" / "env.py").write_text(environment)
+    for name, script in revisions.items():
+        (versions / f"{name}.py").write_text(script)
     config: Any = config_module.Config()
-    config.set_main_option("script_location", str(tmp_path / "migrations"))
+    config.set_main_option("script_location", str(folder / "migrations"))
     config.set_main_option("path_separator", "os")
-    config.set_main_option("sqlalchemy.url", f"sqlite+oxlite:///{tmp_path}/app.db")
-    if fails:
-        with pytest.raises(RuntimeError, match="in the middle"):
-            command.upgrade(config, "head")
-    else:
+    config.set_main_option("sqlalchemy.url", f"sqlite+oxlite:///{folder}/app.db")
+    try:
         command.upgrade(config, "head")
-    connection = oxlite.connect(tmp_path / "app.db")
+    except RuntimeError as error:
+        if str(error) != "in the middle":
+            raise
+    connection = oxlite.connect(folder / "app.db")
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    if fails:
-        assert ("t",) not in tables, "DDL is part of the transaction that was rolled back"
-    else:
-        assert connection.execute("SELECT * FROM t").fetchall() == [(1, "kept", None)]
     connection.close()
+    return {name for (name,) in tables}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_revision_happens_as_a_whole_or_not_at_all(tmp_path: Path, fails: bool) -> None:
+    tables = upgrade(tmp_path, "", first=SCRIPT.replace("FAIL", str(fails)))
+    assert ("t" in tables) != fails, "DDL is part of the transaction that was rolled back"
+    if not fails:
+        connection = oxlite.connect(tmp_path / "app.db")
+        assert connection.execute("SELECT * FROM t").fetchall() == [(1, "kept", None)]
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "left"),
+    [
+        ("", "", {"t1"}),
+        (", transaction_per_migration=True", "", {"t1"}),
+        (", transactional_ddl=True", "", set()),
+        (", transactional_ddl=True, transaction_per_migration=True", "", {"t1"}),
+        ("", BLOCK, {"t1", "t2"}),
+        (", transactional_ddl=True", BLOCK, {"t1", "t2"}),
+    ],
+)
+def test_what_an_upgrade_leaves_whose_second_revision_fails(
+    tmp_path: Path, options: str, body: str, left: set[str]
+) -> None:
+    """As the guide's table has it."""
+    first = REVISION.replace("NUMBER", "1").replace("DOWN", "None").replace("BODY", "")
+    second = REVISION.replace("NUMBER", "2").replace("DOWN", "'1'")
+    second = second.replace("BODY", f"{body}\n    {FAILS}")
+    tables = upgrade(tmp_path, options, first=first, second=second)
+    assert tables - {"alembic_version"} == left

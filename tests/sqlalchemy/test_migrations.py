@@ -110,6 +110,93 @@ def test_rows_of_others_are_not_lost(
     assert run(path, "PRAGMA foreign_key_check") == []
 
 
+@pytest.mark.parametrize("action", ["", "ON DELETE NO ACTION", "ON DELETE RESTRICT"])
+def test_what_sqlite_refuses_itself_is_explained(
+    migrate: Callable[..., None], path: Path, action: str
+) -> None:
+    run(
+        path,
+        f"CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent {action})",
+        "INSERT INTO child VALUES (1, 1), (2, NULL)",
+    )
+    with pytest.raises(exc.IntegrityError) as raised:
+        migrate(lengthen)
+    message = str(raised.value)
+    assert "FOREIGN KEY constraint failed: DROP TABLE parent deletes its rows first" in message
+    assert f"rows of child (parent: {action or 'ON DELETE NO ACTION'}) refer to them" in message
+    assert "Nothing was dropped: open the engine of your migrations" in message
+    assert "?pragma.foreign_keys=off" in message
+    assert "by an earlier revision or an autocommit_block(), stays" in message
+    assert length(path) == "VARCHAR(10)"
+    # As the message says.
+    migrate(lengthen, "?pragma.foreign_keys=off")
+    assert length(path) == "VARCHAR(50)"
+    assert run(path, "PRAGMA foreign_key_check") == []
+
+
+@pytest.mark.parametrize("deferred", ["DEFERRABLE INITIALLY DEFERRED", "by a pragma"])
+def test_a_commit_that_sqlite_refuses_is_explained(
+    migrate: Callable[..., None], path: Path, deferred: str
+) -> None:
+    by_pragma = deferred == "by a pragma"
+    run(
+        path,
+        f"CREATE TABLE child (parent INTEGER REFERENCES parent {'' if by_pragma else deferred})",
+        "INSERT INTO child VALUES (1)",
+    )
+
+    def migration(op: Operations) -> None:
+        if by_pragma:
+            op.execute("PRAGMA defer_foreign_keys = ON")
+        lengthen(op)
+
+    with pytest.raises(exc.IntegrityError) as raised:
+        migrate(migration)
+    message = str(raised.value)
+    assert "FOREIGN KEY constraint failed: DROP TABLE parent has deleted its rows first" in message
+    assert "deferred foreign keys of child (parent: ON DELETE NO ACTION) refer to them" in message
+    assert "?pragma.foreign_keys=off" in message
+    assert length(path) == "VARCHAR(10)"
+
+
+def test_a_reference_that_is_missing_indeed_is_not_explained_by_the_copy(
+    migrate: Callable[..., None], path: Path
+) -> None:
+    run(
+        path,
+        "CREATE TABLE child (parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+        "INSERT INTO child VALUES (1)",
+    )
+
+    def migration(op: Operations) -> None:
+        lengthen(op)
+        op.execute("INSERT INTO child VALUES (77)")
+
+    with pytest.raises(exc.IntegrityError) as raised:
+        migrate(migration)
+    assert "DROP TABLE" not in str(raised.value)
+
+
+def test_another_statement_that_is_refused_is_not_explained_by_the_copy(
+    migrate: Callable[..., None], path: Path
+) -> None:
+    run(
+        path,
+        "CREATE TABLE child (parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+        "INSERT INTO child VALUES (1)",
+        "CREATE TABLE strict_child (parent INTEGER REFERENCES parent)",
+    )
+
+    def migration(op: Operations) -> None:
+        lengthen(op)
+        op.execute("INSERT INTO strict_child VALUES (77)")
+
+    with pytest.raises(exc.IntegrityError) as raised:
+        migrate(migration)
+    assert str(raised.value).startswith("(oxlite.sqlite3.IntegrityError) FOREIGN KEY constraint")
+    assert "DROP TABLE" not in str(raised.value)
+
+
 def test_a_copy_that_refers_to_its_original(migrate: Callable[..., None], path: Path) -> None:
     def migration(op: Operations) -> None:
         above = "above INTEGER REFERENCES parent ON DELETE CASCADE"

@@ -37,7 +37,11 @@ from oxlite.sqlalchemy.isolation import (
     Transactions,
     begins,
 )
-from oxlite.sqlalchemy.migrations import refuse_what_loses
+from oxlite.sqlalchemy.migrations import (
+    explain_refused_commit,
+    explain_refused_drop,
+    refuse_what_loses,
+)
 from oxlite.sqlalchemy.options import (
     check_arguments,
     level_name,
@@ -227,7 +231,9 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         connection: Any = dbapi_connection.dbapi_connection
         try:
             connection.commit()
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                explain_refused_commit(_driver(connection), error)
             with suppress(sqlite3.Error):
                 connection.rollback()
             raise
@@ -281,6 +287,9 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             cursor.execute(statement, parameters)
         except sqlite3.OperationalError as error:
             self._raise_explained(error, cursor)
+        except sqlite3.IntegrityError as error:
+            explain_refused_drop(_connection_of(cursor), statement, error)
+            raise
 
     def do_execute_no_params(
         self, cursor: DBAPICursor, statement: str, context: ExecutionContext | None = None

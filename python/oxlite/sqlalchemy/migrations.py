@@ -3,9 +3,12 @@
 SQLite cannot change most of a table in place, so Alembic's batch mode makes ``_alembic_tmp_NAME``,
 copies the rows, drops the table and renames the copy. Where foreign keys are enforced, DROP TABLE
 first deletes all rows of the table, and ON DELETE CASCADE deletes those of other tables with them.
-``PRAGMA foreign_keys = OFF`` would help, but inside a transaction SQLite ignores it, silently.
+Without such an action SQLite refuses the DROP itself, or, where the foreign key is deferred, the
+COMMIT: that the copy has the name by then does not count. ``PRAGMA foreign_keys = OFF`` would help,
+but inside a transaction SQLite ignores it, silently.
 
-Invariant: nothing here changes a database. A statement is refused before it runs, or let through.
+Invariant: nothing here changes a database. A statement is refused before it runs, or let through;
+what SQLite refuses is explained.
 
 Sources: https://sqlite.org/foreignkeys.html#fk_schemacommands,
     https://sqlite.org/pragma.html#pragma_foreign_keys,
@@ -14,11 +17,12 @@ Sources: https://sqlite.org/foreignkeys.html#fk_schemacommands,
 
 import re
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from oxlite import sqlite3
 from oxlite.sqlalchemy.isolation import BLANK, DriverConnection
 
-__all__ = ["refuse_what_loses"]
+__all__ = ["explain_refused_commit", "explain_refused_drop", "refuse_what_loses"]
 
 _NAME: Final = r'"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`|\w+'
 _PRAGMA: Final = re.compile(
@@ -39,15 +43,22 @@ _REFERENCES: Final = """
     FROM {schema}.sqlite_schema AS child, pragma_foreign_key_list(child.name, ?) AS reference
     WHERE child.type = 'table' AND lower(child.name) <> lower(?)
         AND lower(reference."table") = lower(?)
-        AND reference.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
     ORDER BY child.name, reference.id, reference.seq
 """
 
 _WAY_OUT: Final = (
     "open the engine of your migrations without enforced foreign keys"
     " (sqlite+oxlite:///app.db?pragma.foreign_keys=off), and look at PRAGMA foreign_key_check"
-    " afterwards"
+    " afterwards. What was committed before, by an earlier revision or an autocommit_block(), stays"
 )
+
+_LOSE_ROWS: Final = {"CASCADE", "SET NULL", "SET DEFAULT"}
+
+# Of SQLite's own refusals; ON DELETE RESTRICT is done by a trigger inside.
+_REFUSALS: Final = {"SQLITE_CONSTRAINT_FOREIGNKEY", "SQLITE_CONSTRAINT_TRIGGER"}
+
+# Which copied table was to be dropped latest by a connection, and what refers to its rows.
+_referred: "WeakKeyDictionary[DriverConnection, tuple[str, str]]" = WeakKeyDictionary()
 
 
 def refuse_what_loses(connection: DriverConnection, statement: str) -> None:
@@ -67,6 +78,52 @@ def refuse_what_loses(connection: DriverConnection, statement: str) -> None:
     elif found := _DROP.match(statement):
         schema, table = found[1], _unquoted(found[2])
         _refuse_cascade(connection, "main" if schema is None else _unquoted(schema), table)
+
+
+def explain_refused_drop(
+    connection: DriverConnection, statement: str, error: sqlite3.IntegrityError
+) -> None:
+    """Say with SQLite's refusal to drop a table that Alembic has copied what refers to its rows.
+
+    Args:
+        connection: Where the statement has failed, which ``refuse_what_loses`` has let through.
+        statement: Any statement.
+        error: What the driver has raised; its text is extended, if that is what has happened.
+    """
+    if not _is_refusal(error) or not _DROP.match(statement):
+        return
+    if found := _referred.pop(connection, None):
+        table, held = found
+        error.args = (
+            f"{error}: DROP TABLE {table} deletes its rows first, and foreign keys are enforced:"
+            f" rows of {held} refer to them. Nothing was dropped: {_WAY_OUT}.",
+        )
+
+
+def explain_refused_commit(connection: DriverConnection, error: sqlite3.Error) -> None:
+    """Say with a COMMIT that SQLite refuses that a table was dropped and its copy got the name.
+
+    SQLite counts the references that deferred foreign keys have lost, and does not look again.
+
+    Args:
+        connection: Whose transaction could not be committed, and is open still.
+        error: What the driver has raised; its text is extended, if that is what has happened.
+    """
+    found = _referred.pop(connection, None)
+    if found is None or not _is_refusal(error):
+        return
+    # All parents are there: it is nothing that the transaction has written.
+    if not connection.execute("SELECT 1 FROM pragma_foreign_key_check LIMIT 1").fetchall():
+        table, held = found
+        error.args = (
+            f"{error}: DROP TABLE {table} has deleted its rows first, and deferred foreign keys of"
+            f" {held} refer to them; the table that has the name now does not count. Nothing of"
+            f" this transaction was committed: {_WAY_OUT}.",
+        )
+
+
+def _is_refusal(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorname", None) in _REFUSALS
 
 
 def _refuse_ignored_pragma(connection: DriverConnection, value: str) -> None:
@@ -91,17 +148,22 @@ def _refuse_cascade(connection: DriverConnection, schema: str, table: str) -> No
     ).fetchall()
     if not is_copied or not _enforces(connection):
         return
+    _referred.pop(connection, None)
     references: dict[tuple[str, int, str], list[str]] = {}
     query = _REFERENCES.format(schema=in_schema)
     for child, number, column, action in connection.execute(query, (schema, table, table)):
         references.setdefault((child, number, action), []).append(column)
-    lost = []
+    lost: list[str] = []
+    held: list[str] = []
     for (child, _, action), columns in references.items():
         refers = " AND ".join(f"{_quoted(column)} IS NOT NULL" for column in columns)
         if connection.execute(
             f"SELECT 1 FROM {in_schema}.{_quoted(child)} WHERE {refers} LIMIT 1"
         ).fetchall():
-            lost.append(f"{child} ({', '.join(columns)}: ON DELETE {action})")
+            described = f"{child} ({', '.join(columns)}: ON DELETE {action})"
+            (lost if action in _LOSE_ROWS else held).append(described)
+    if held:
+        _referred[connection] = table, ", ".join(held)
     if lost:
         raise sqlite3.IntegrityError(
             f"DROP TABLE {table} deletes its rows first, and foreign keys are enforced: rows of"
