@@ -48,6 +48,75 @@ def test_flask_sqlalchemy_with_readers_and_two_databases(tmp_path: Path) -> None
             engine.dispose()
 
 
+def flask_engine(tmp_path: Path, url: str) -> sa.Engine:
+    """The engine that Flask-SQLAlchemy makes of a URL, for an application in a folder."""
+    flask = pytest.importorskip("flask")
+    extension = pytest.importorskip("flask_sqlalchemy")
+    app = flask.Flask(__name__, instance_path=str(tmp_path / "instance"))
+    app.config["SQLALCHEMY_DATABASE_URI"] = url
+    db = extension.SQLAlchemy(app)
+    with app.app_context():
+        engine: sa.Engine = db.engine
+        return engine
+
+
+@pytest.mark.parametrize("driver", ["sqlite+oxlite", "sqlite+oxlite_async"])
+@pytest.mark.parametrize(
+    "database", ["app.db", "data/app.db", "file:app.db?uri=true", "file:app.db?mode=rwc&uri=true"]
+)
+def test_flask_sqlalchemy_with_a_relative_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str, database: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sa.exc.ArgumentError) as caught:
+        flask_engine(tmp_path, f"{driver}:///{database}")
+    name = database.removeprefix("file:").partition("?")[0]
+    assert f'f"{driver}:///{{app.instance_path}}/{name}"' in str(caught.value)
+    assert f"would be {tmp_path / name}." in str(caught.value)
+    assert not list(tmp_path.rglob("*.db*")), "nothing was made"
+
+
+def test_flask_sqlalchemy_with_the_path_that_the_refusal_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stock = flask_engine(tmp_path, "sqlite:///app.db")
+    with stock.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE note (text)"))
+    stock.dispose()
+    engine = flask_engine(tmp_path, f"sqlite+oxlite:///{tmp_path / 'instance'}/app.db")
+    assert sa.inspect(engine).get_table_names() == ["note"]
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite+oxlite://",
+        "sqlite+oxlite:///:memory:",
+        "sqlite+oxlite:///file::memory:?uri=true",
+        "sqlite+oxlite:///file:shared?mode=memory&cache=shared&uri=true",
+        "sqlite+oxlite:///file:/shared?vfs=memdb&uri=true",
+    ],
+)
+def test_flask_sqlalchemy_with_a_database_in_memory(tmp_path: Path, url: str) -> None:
+    engine = flask_engine(tmp_path, url)
+    with engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT 1")) == 1
+    engine.dispose()
+
+
+def test_a_relative_path_is_taken_where_flask_sqlalchemy_does_not_make_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("flask_sqlalchemy")
+    monkeypatch.chdir(tmp_path)
+    engine = sa.create_engine("sqlite+oxlite:///app.db")
+    engine.connect().close()
+    engine.dispose()
+    assert (tmp_path / "app.db").exists()
+
+
 def test_sqlmodel(tmp_path: Path) -> None:
     sqlmodel = pytest.importorskip("sqlmodel")
 

@@ -10,6 +10,7 @@ Invariant: nothing is dropped. An option is handed to the driver, or refused.
 
 import difflib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -79,6 +80,9 @@ _URI_PARAMETERS: Final = {"cache", "immutable", "mode", "modeof", "nolock", "pso
 
 _PRAGMA: Final = "pragma."
 
+# It makes the engines of a Flask application, and looks at the names of their drivers.
+_FLASK_SQLALCHEMY: Final = "flask_sqlalchemy.extension"
+
 # How the driver's ``isolation_level`` calls what begins in the same way.
 _MEANT: Final[Mapping[str, str]] = {
     "NONE": "AUTOCOMMIT",
@@ -122,7 +126,8 @@ def read_url(url: URL) -> Opening:
 
     Raises:
         sqlalchemy.exc.ArgumentError: An unknown option, one that belongs elsewhere, or a value that
-            cannot be read; or the URL names a host or a user.
+            cannot be read; or the URL names a host or a user; or Flask-SQLAlchemy makes the engine,
+            and the path is relative.
 
     Sources: https://docs.sqlalchemy.org/en/20/core/engines.html#sqlite, https://sqlite.org/uri.html
     """
@@ -147,6 +152,7 @@ def read_url(url: URL) -> Opening:
             parameters[name] = _single(name, value)
         else:
             raise exc.ArgumentError(_refusal(name, "the URL"))
+    _refuse_another_folder(url, is_uri, parameters)
     if pragmas:
         arguments["pragmas"] = {name: _number_or_text(value) for name, value in pragmas.items()}
     return Opening(_database(url, is_uri, parameters), arguments)
@@ -217,6 +223,39 @@ def _database(url: URL, is_uri: bool, parameters: Mapping[str, str]) -> str:
         return database + joint + "&".join(f"{key}={parameters[key]}" for key in sorted(parameters))
     # As of now: a process that changes its folder keeps its database.
     return database if database == ":memory:" else os.path.abspath(database)  # noqa: PTH100
+
+
+def _refuse_another_folder(url: URL, is_uri: bool, parameters: Mapping[str, str]) -> None:
+    """Refuse a relative path where Flask-SQLAlchemy makes the engine.
+
+    It puts one into the folder of the application's instance for the drivers whose names it knows,
+    ``sqlite`` and ``sqlite+pysqlite``. For any other it is one of the folder that the process was
+    started in: whoever changes the URL would get a new, empty database, and not be told.
+    """
+    path = url.database or ":memory:"
+    if is_uri:
+        path = path.removeprefix("file:").partition("?")[0]
+    in_memory = path == ":memory:" or parameters.get("mode") == "memory" or "vfs" in parameters
+    if in_memory or os.path.isabs(path) or not _is_called_by(_FLASK_SQLALCHEMY):  # noqa: PTH117
+        return
+    raise exc.ArgumentError(
+        f"{url.drivername}:///{url.database}: Flask-SQLAlchemy puts a relative path into the"
+        " instance folder for the standard library's driver only; with this one the file would be"
+        f" {os.path.abspath(path)}. Write the path that is meant, an absolute one:"  # noqa: PTH100
+        f' f"{url.drivername}:///{{app.instance_path}}/{path}", for the file that sqlite:/// opens'
+    )
+
+
+def _is_called_by(module: str) -> bool:
+    """Whether a function of a module is waiting for this one to return."""
+    if module not in sys.modules:
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == module:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _single(name: str, value: str | tuple[str, ...]) -> str:
