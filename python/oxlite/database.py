@@ -23,7 +23,14 @@ from typing import Any, Literal, Self
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import LockedError, Pool, Writer, WriterInUse, wait_at_most
+from oxlite._native import (
+    LockedError,
+    Pool,
+    PoolTimeout,
+    Writer,
+    WriterInUse,
+    wait_at_most,
+)
 from oxlite.lending import (
     Parameters,
     commit_begun,
@@ -36,7 +43,7 @@ from oxlite.opener import Opener
 from oxlite.outcomes import Checkpoint, DatabaseStatistics, Result, statistics
 from oxlite.sqlite3 import Connection
 from oxlite.upkeep import Upkeep
-from oxlite.waiting import all_readers_in_use, described, explain_refusal, writer_in_use
+from oxlite.waiting import described, explain_refusal, locked, readers_in_use, writer_in_use
 
 __all__ = ["Database"]
 
@@ -249,7 +256,8 @@ class Database:
                 f" more than {self._reader_count} readers."
             )
         if not readers.take(lent, self._timeout):
-            raise all_readers_in_use(self._reader_count, self._timeout, _named(readers.holders()))
+            holders = _named(readers.holders())
+            raise PoolTimeout(readers_in_use(self._reader_count, self._timeout, holders))
 
     def _give_reader(self, lent: list[Connection]) -> None:
         if lent:
@@ -280,7 +288,8 @@ class Database:
 
     def _writer_in_use(self) -> LockedError:
         holder = self._writer.holder()
-        return writer_in_use(self._timeout, _named([holder] if holder else []))
+        holders = _named([holder] if holder else [])
+        return locked(writer_in_use(self._timeout, holders, idle=not holders))
 
     def query(self, sql: str, parameters: Parameters = ()) -> _Rows:
         """Run a query on a reader.

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from oxlite import sqlite3
-from oxlite._native import LockedError, PoolTimeout
+from oxlite._native import LockedError
 
-__all__ = ["all_readers_in_use", "described", "explain_refusal", "writer_in_use"]
+__all__ = ["described", "explain_refusal", "locked", "readers_in_use", "writer_in_use"]
 
 
 def described(holders: Iterable[tuple[str, float]]) -> str:
@@ -13,22 +13,66 @@ def described(holders: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"by {name} for {seconds:.1f} s" for name, seconds in holders)
 
 
-def all_readers_in_use(
-    count: int, timeout: float, holders: Iterable[tuple[str, float]], queries: int = 0
-) -> PoolTimeout:
-    """No reader came back within ``timeout`` seconds, from these and from queries that run."""
-    users = [described(holders), f"by {queries} running queries" if queries else ""]
-    return PoolTimeout(
-        f"all {count} readers have been in use for {timeout:g} s: {', '.join(filter(None, users))}"
-    )
+def readers_in_use(
+    count: int,
+    timeout: float,
+    holders: Iterable[tuple[str, float]],
+    queries: int = 0,
+    opening: int = 0,
+    idle: int = 0,
+) -> str:
+    """Why no reader came within ``timeout`` seconds, by what they are doing when that is over.
+
+    Args:
+        count: How many there are.
+        timeout: In seconds.
+        holders: Who has one, and for how many seconds.
+        queries: How many run queries.
+        opening: How many are still being opened.
+        idle: How many have come back just now.
+    """
+    users = [
+        described(holders),
+        f"by {queries} running queries" if queries else "",
+        f"{opening} are still being opened" if opening else "",
+        f"{idle} have come back just now" if idle else "",
+    ]
+    said = ", ".join(filter(None, users)) or "all of them have come back just now"
+    return f"all {count} readers have been in use for {timeout:g} s: {said}"
 
 
-def writer_in_use(timeout: float, holders: Iterable[tuple[str, float]]) -> LockedError:
-    """The writer did not come back within ``timeout`` seconds."""
-    users = described(holders) or "by writes that came before"
-    error = LockedError(
-        f"database is locked: this process's writer has been in use for {timeout:g} s: {users}"
-    )
+def writer_in_use(
+    timeout: float,
+    holders: Iterable[tuple[str, float]],
+    writes: int = 0,
+    opening: int = 0,
+    idle: int = 0,
+) -> str:
+    """Why the writer did not come within ``timeout`` seconds, by what it does when that is over.
+
+    Args:
+        timeout: In seconds.
+        holders: Who has it, and for how many seconds.
+        writes: Whether it is at writes that came before.
+        opening: Whether it is still being opened.
+        idle: Whether it has come back just now.
+    """
+    said = described(holders)
+    if not said and opening:
+        return (
+            f"database is locked: this process's writer was not to be had for {timeout:g} s: it is"
+            " still being opened"
+        )
+    if not said and writes:
+        said = "by writes that came before"
+    elif not said:
+        said = "it has come back just now" if idle else "it is on its way to somebody else"
+    return f"database is locked: this process's writer has been in use for {timeout:g} s: {said}"
+
+
+def locked(text: str) -> LockedError:
+    """The error of one who has waited for this process's own writer in vain."""
+    error = LockedError(text)
     error.holder = None
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY
     error.sqlite_errorname = "SQLITE_BUSY"

@@ -62,7 +62,7 @@ pub use bell::Bell;
 pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::{Connection, Ticket};
 pub use deadline::{Deadline, Stretch};
-pub use dispatcher::{Borrower, Dispatcher, DispatcherStatistics, Wanted};
+pub use dispatcher::{Borrower, Dispatcher, DispatcherStatistics, Place, Refusal, Wanted};
 pub use error::{Error, Result};
 pub use group_commit::{
     Answer, Batch, Line, LineError, LineStatistics, MayBegin, NO_ROWID, Outcome, Parameters,

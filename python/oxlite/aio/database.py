@@ -6,7 +6,9 @@ without the GIL, and what tasks write at the same time is committed together.
 Invariants:
 - A connection is lent to one task at a time, and comes back without a transaction and without a
   snapshot, also if the task was cancelled or its loop is no more.
-- Who waits for a connection waits no longer than the timeout.
+- Who waits for a connection waits no longer than the timeout, also where that is still being
+  opened; what he is told was so when his time was up.
+- What is done for one who waits, or waits no more, does not depend on how many others do.
 - A write that has begun is neither interrupted nor repeated, whatever becomes of its task.
 - In a forked child the connections of the parent are left alone, and new ones opened.
 """
@@ -23,18 +25,16 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
-from weakref import ReferenceType, WeakSet, ref
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from oxlite import sqlite3
 from oxlite._native import (
     Connections,
-    LockedError,
     Mailbox,
-    PoolTimeout,
     WriterInUse,
     wait_at_most,
 )
@@ -52,7 +52,7 @@ from oxlite.lending import (
 from oxlite.opener import Opener
 from oxlite.outcomes import DatabaseStatistics, Result, statistics
 from oxlite.upkeep import Upkeep
-from oxlite.waiting import all_readers_in_use, described, explain_refusal, writer_in_use
+from oxlite.waiting import described, explain_refusal, locked, readers_in_use, writer_in_use
 
 __all__ = ["Database"]
 
@@ -163,7 +163,7 @@ class Database:
         self._upkeep = Upkeep()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
-        self._loans: WeakSet[Loan] = WeakSet()
+        self._loans: WeakKeyDictionary[AbstractEventLoop, WeakSet[Loan]] = WeakKeyDictionary()
         # In which loops somebody may wait too long.
         self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
 
@@ -226,8 +226,6 @@ class Database:
             self._watch(loop, mailbox)
         try:
             return await reply(job, future)
-        except PoolTimeout:
-            raise self._readers_in_use() from None
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
@@ -330,8 +328,8 @@ class Database:
             self._watch(loop, mailbox)
         try:
             return Result(*await reply(job, future))
-        except WriterInUse:
-            raise self._writer_in_use() from None
+        except WriterInUse as error:
+            raise locked(str(error)) from None
 
     async def _execute_alone(self, sql: str, parameters: Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
@@ -380,10 +378,19 @@ class Database:
 
     @asynccontextmanager
     async def _borrowed(
-        self, connections: Connections, timeout: float | None = None
+        self, connections: Connections, within: float | None = None
     ) -> AsyncIterator[Connection]:
-        """Borrow a connection. It is given back with its transaction rolled back if one is open."""
-        loan, connection = await self._take(connections, timeout)
+        """Borrow a connection. It is given back with its transaction rolled back if one is open.
+
+        Args:
+            connections: The readers, or the writer.
+            within: When the wait is broken off, in seconds; else it ends with the timeout.
+
+        Raises:
+            TimeoutError: It was broken off.
+        """
+        async with asyncio.timeout(within) if within is not None else nullcontext():
+            loan, connection = await self._take(connections)
         try:
             yield connection
         except (CancelledError, GeneratorExit):
@@ -392,33 +399,28 @@ class Database:
         finally:
             await loan.end()
 
-    async def _take(
-        self, connections: Connections, timeout: float | None
-    ) -> tuple[Loan, Connection]:
-        if timeout is None:
-            timeout = self._timeout
+    async def _take(self, connections: Connections) -> tuple[Loan, Connection]:
         loop, mailbox = current()
         future: Future[sqlite3.Connection] = loop.create_future()
         job = connections.take(mailbox, future)
         if mailbox not in self._watched:
             self._watch(loop, mailbox)
         loan = Loan(connections, job, future, self._keeps, self._take_back)
-        self._loans.add(loan)
-        limit = asyncio.timeout(max(timeout, _HAND_OVER_WITHIN))
+        loans = self._loans.get(loop)
+        if loans is None:
+            self._loans[loop] = loans = WeakSet()
+        loans.add(loan)
         try:
-            async with limit:
-                driver = await future
-        except BaseException:
+            driver = await future
+        except BaseException as error:
             loan.leave()  # it may have come at the very moment
-            if not limit.expired():
-                raise
-        else:
-            task = asyncio.current_task()
-            name = "somebody" if task is None else f"task {task.get_name()!r}"
-            self._lent[driver] = (name, time.monotonic())
-            return loan, loan.begin(driver)
-        self._reclaim()
-        raise self._writer_in_use() if connections is self._writer else self._readers_in_use()
+            if isinstance(error, WriterInUse):
+                raise locked(str(error)) from None
+            raise
+        task = asyncio.current_task()
+        name = "somebody" if task is None else f"task {task.get_name()!r}"
+        self._lent[driver] = (name, time.monotonic())
+        return loan, loan.begin(driver)
 
     def _keeps(self, connections: Connections) -> bool:
         """Whether these are its readers or its writer, and not what a fork has left with them."""
@@ -446,12 +448,17 @@ class Database:
             if (connection is self._writing) == is_writer
         ]
 
-    def _readers_in_use(self) -> PoolTimeout:
-        queries = self._readers.statistics()[1]
-        return all_readers_in_use(self._reader_count, self._timeout, self._holders(), queries)
+    def _readers_in_use(self) -> str:
+        idle, working, _, opening, *_ = self._readers.statistics()
+        holders = self._holders()
+        return readers_in_use(
+            self._reader_count, self._timeout, holders, working - opening, opening, idle
+        )
 
-    def _writer_in_use(self) -> LockedError:
-        return writer_in_use(self._timeout, self._holders(self._writer))
+    def _writer_in_use(self) -> str:
+        idle, working, _, opening, *_ = self._writer.statistics()
+        holders = self._holders(self._writer)
+        return writer_in_use(self._timeout, holders, working - opening, opening, idle)
 
     def _watch(self, loop: AbstractEventLoop, mailbox: Mailbox) -> None:
         """See to it that nobody in this loop waits for longer than the timeout."""
@@ -472,8 +479,8 @@ class Database:
             this._watched.pop(mailbox, None)
             this._reclaim()
             rest = [
-                this._readers.expire(timeout, "no reader came back in time", False),
-                this._writer.expire(timeout, "the writer has been in use", True),
+                this._readers.expire(timeout, this._readers_in_use, False),
+                this._writer.expire(timeout, this._writer_in_use, True),
             ]
             waits = [seconds for seconds in rest if seconds is not None]
             if waits:
@@ -485,19 +492,21 @@ class Database:
     def _reclaim(self) -> None:
         """Take back what was lent in loops that were closed: nobody there gives it back."""
         forget_closed()
-        for loan in list(self._loans):
-            if loan.loop.is_closed():
-                loan.leave()
+        for reference in self._loans.keyrefs():
+            loop = reference()
+            if loop is not None and loop.is_closed():
+                for loan in list(self._loans.pop(loop, ())):
+                    loan.leave()
 
     async def _optimize(self) -> None:
         """Have the planner's statistics looked at, unless the writer is in use."""
-        with suppress(sqlite3.Error):
-            async with self._borrowed(self._writer, 0.0) as connection:
+        with suppress(sqlite3.Error, TimeoutError):
+            async with self._borrowed(self._writer, _HAND_OVER_WITHIN) as connection:
                 await connection.run_sync(self._upkeep.optimize)
 
     def stats(self) -> DatabaseStatistics:
         """What it is doing now, and what this process has done in the queue and with the log."""
-        idle, working, lent, waiting, _, _ = self._readers.statistics()
+        idle, working, lent, _, waiting, _, _ = self._readers.statistics()
         *_, writer_waiting, batches, batched_writes = self._writer.statistics()
         return statistics(
             (idle, working + lent, waiting),

@@ -70,9 +70,12 @@ def forget_closed() -> None:
     is kept.
     """
     global _latest
-    for loop, mailbox in list(_mailboxes.items()):
-        if loop.is_closed():
-            _mailboxes.pop(loop, None)
+    for reference in _mailboxes.keyrefs():
+        loop = reference()
+        if loop is None or not loop.is_closed():
+            continue
+        mailbox = _mailboxes.pop(loop, None)
+        if mailbox is not None:
             mailbox.close()
             if _latest is not None and _latest[1] is mailbox:
                 _latest = None

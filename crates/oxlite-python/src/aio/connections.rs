@@ -6,7 +6,9 @@
 //!
 //! Invariants:
 //! - A connection is used by one thread at a time: whoever has its `Place`.
-//! - It is opened when it is first needed, with the GIL, and anew after it was closed or fell in doubt.
+//! - It is opened when it is first needed, with the GIL, and anew after it was closed or fell in doubt. Until it
+//!   is open nothing is taken up, so what waits for it can run out of time.
+//! - What waits costs nobody else anything: neither its end in time nor its being given up looks at the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +16,16 @@ use std::time::{Duration, Instant};
 
 use oxlite_core::{
     Answer, Borrower, Connection as Core, Dispatcher, Error, Locked, Mutex,
-    Outcome as BatchOutcome, Request, Wanted, run_batch_unsettled, run_read, timeout_from_seconds,
+    Outcome as BatchOutcome, Refusal, Request, Wanted, run_batch_unsettled, run_read,
+    timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::job::{Job, Progress, Reading, Reply};
-use super::mailbox::{Handover, Mailbox, Outcome};
+use super::job::{Job, Progress, Reading, Reply, Withdrawal, withdrawal};
+use super::mailbox::{FUTURES_AT_ONCE, Handover, Mailbox, Outcome};
 use crate::attaching::try_attach;
 use crate::connection::Connection;
 use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
@@ -110,7 +113,7 @@ type Tasks = Dispatcher<Place, Task, Loan>;
 /// A wish for a connection.
 struct Loan {
     since: Instant,
-    staff: Arc<Staff>,
+    timeout: Duration,
     dispatcher: Arc<Tasks>,
     progress: Arc<Progress>,
     handover: Arc<Handover>,
@@ -118,19 +121,15 @@ struct Loan {
 }
 
 impl Borrower<Place> for Loan {
-    fn lend(self, mut place: Place) -> Option<Place> {
+    fn lend(self, place: Place) -> Option<Place> {
         if !self.progress.begin() {
             self.reply.send(Outcome::GivenUp);
             return Some(place);
         }
-        let opened = match self.staff.opened(&mut place) {
-            Ok(opened) => opened,
-            Err(outcome) => {
-                self.reply.send(outcome);
-                return Some(place);
-            }
+        let Some(opened) = &place.0 else {
+            return Some(place);
         };
-        opened.has_waited_since(self.since, self.staff.timeout);
+        opened.has_waited_since(self.since, self.timeout);
         // Nobody borrows where there is no interpreter any more.
         let lent = try_attach(|py| opened.connection.clone_ref(py).into_any());
         let Some(lent) = lent else {
@@ -170,19 +169,22 @@ impl Connections {
             progress: Arc::clone(&progress),
             reply: Reply::new(mailbox, future),
         };
-        self.send(Wanted::Task(task))?;
-        Ok(Job::new(progress))
+        let withdrawal = self.send(Wanted::Task(task))?;
+        Ok(Job::new(progress, withdrawal))
     }
 
-    fn send(&self, wanted: Wanted<Task, Loan>) -> PyResult<()> {
-        let Err(refused) = self.dispatcher.submit(wanted) else {
-            return Ok(());
-        };
-        // It is raised here and now.
-        reply_of(refused).send(Outcome::GivenUp);
-        match self.staff.is_ending.load(Ordering::Relaxed) {
-            true => Ok(()),
-            false => Err(closed()),
+    /// How it is withdrawn as long as it waits.
+    fn send(&self, wanted: Wanted<Task, Loan>) -> PyResult<Option<Withdrawal>> {
+        match self.dispatcher.submit(wanted) {
+            Ok(place) => Ok(Some(withdrawal(&self.dispatcher, place, reply_of))),
+            Err(refused) => {
+                // It is raised here and now.
+                reply_of(refused).forget();
+                match self.staff.is_ending.load(Ordering::Relaxed) {
+                    true => Ok(None),
+                    false => Err(closed()),
+                }
+            }
         }
     }
 }
@@ -221,8 +223,14 @@ impl Connections {
             let staff = Arc::clone(&staff);
             move |place, tasks| staff.perform(place, tasks)
         };
+        let prepare = {
+            let staff = Arc::clone(&staff);
+            move |place: &mut Place| staff.open(place)
+        };
+        let dispatcher = Dispatcher::new(count, batch_limit, Place::default, perform)
+            .preparing(Place::is_ready, prepare);
         Ok(Self {
-            dispatcher: Arc::new(Dispatcher::new(count, batch_limit, Place::default, perform)),
+            dispatcher: Arc::new(dispatcher),
             staff,
         })
     }
@@ -272,16 +280,15 @@ impl Connections {
     fn take(&self, mailbox: &Bound<'_, Mailbox>, future: Py<PyAny>) -> PyResult<Job> {
         let progress = Progress::new(Some(mailbox));
         let handover = Arc::<Handover>::default();
-        let job = Job::lending(Arc::clone(&progress), Arc::clone(&handover));
-        self.send(Wanted::Member(Loan {
+        let withdrawal = self.send(Wanted::Member(Loan {
             since: Instant::now(),
-            staff: Arc::clone(&self.staff),
+            timeout: self.staff.timeout,
             dispatcher: Arc::clone(&self.dispatcher),
-            progress,
-            handover,
+            progress: Arc::clone(&progress),
+            handover: Arc::clone(&handover),
             reply: Reply::new(mailbox, future),
         }))?;
-        Ok(job)
+        Ok(Job::lending(progress, withdrawal, handover))
     }
 
     /// Takes a connection back that was lent, or what is to be opened anew in its place. `False` if all is
@@ -297,36 +304,31 @@ impl Connections {
         Ok(self.dispatcher.give(place).is_none())
     }
 
-    /// Tells those that have waited for longer than `timeout` seconds so, in these words; in how many
-    /// seconds the next one will have, if any waits. What was withdrawn waits no longer.
+    /// Tells some of those that have waited for longer than `timeout` seconds so, in the words of
+    /// `explain()`; in how many seconds there is somebody else to be told, if anybody waits. No more of them
+    /// at a time than a loop takes in one turn, or what comes for others would wait behind them.
     fn expire(
         &self,
         py: Python<'_>,
         timeout: f64,
-        message: &str,
+        explain: &Bound<'_, PyAny>,
         is_writer: bool,
     ) -> PyResult<Option<f64>> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
-        let mut oldest = None;
-        let expired = self.dispatcher.take_out(|wanted| match wanted {
-            // Who borrows watches the clock himself.
-            Wanted::Member(loan) => loan.progress.is_withdrawn(),
-            Wanted::Task(task) if task.progress.is_withdrawn() => true,
-            Wanted::Task(task) => {
-                let age = task.since.elapsed();
-                if age < timeout {
-                    oldest = oldest.max(Some(age));
-                }
-                age >= timeout
+        let (expired, rest) = self.dispatcher.expire(timeout, FUTURES_AT_ONCE);
+        if !expired.is_empty() {
+            let said = explain.call0().and_then(|text| text.extract::<String>());
+            // Whatever becomes of the words, they are told.
+            let text = said.as_deref().unwrap_or_default();
+            for wanted in expired {
+                reply_of(wanted).send(Outcome::Raised(match is_writer {
+                    true => WriterInUse::new_err(text.to_owned()),
+                    false => PoolTimeout::new_err(text.to_owned()),
+                }));
             }
-        });
-        for wanted in expired {
-            reply_of(wanted).send(Outcome::Raised(match is_writer {
-                true => WriterInUse::new_err(message.to_owned()),
-                false => PoolTimeout::new_err(message.to_owned()),
-            }));
+            said?;
         }
-        Ok(oldest.map(|age| timeout.saturating_sub(age).as_secs_f64()))
+        Ok(rest.map(|rest| rest.as_secs_f64()))
     }
 
     /// Interrupts the reads that are under way.
@@ -348,30 +350,28 @@ impl Connections {
     /// connections to be closed, and whether that is all of them. To be called outside the event loop.
     fn close<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyTuple>> {
         let timeout = timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?;
-        for wanted in self.dispatcher.close() {
-            reply_of(wanted).send(Outcome::Closed);
-        }
         let dispatcher = &self.dispatcher;
-        let (places, are_all) = without(py, || dispatcher.wait_for_all(timeout));
+        let (places, are_all) = without(py, || {
+            for wanted in dispatcher.close() {
+                reply_of(wanted).send(Outcome::Closed);
+            }
+            dispatcher.wait_for_all(timeout)
+        });
         let connections = places.into_iter().filter_map(|place| place.0);
         let connections: Vec<_> = connections.map(|opened| opened.connection).collect();
         (connections, are_all).into_pyobject(py)
     }
 
-    /// How many connections are idle, work and are lent, how many wait for them; batches, and how many
-    /// requests were in them.
-    fn statistics(&self) -> (usize, usize, usize, usize, u64, u64) {
+    /// How many connections are idle, work and are lent, and how many of those that work are being opened; how
+    /// many wait for them; batches, and how many requests were in them.
+    fn statistics(&self) -> (usize, usize, usize, usize, usize, u64, u64) {
         let statistics = self.dispatcher.statistics();
-        // What was withdrawn is only not taken out yet.
-        let waiting = self.dispatcher.waiting(|wanted| !match wanted {
-            Wanted::Task(task) => task.progress.is_withdrawn(),
-            Wanted::Member(loan) => loan.progress.is_withdrawn(),
-        });
         (
             statistics.idle,
             statistics.working,
             statistics.lent,
-            waiting,
+            statistics.preparing,
+            statistics.waiting,
             statistics.batches,
             statistics.tasks,
         )
@@ -389,44 +389,45 @@ impl Connections {
     }
 }
 
-impl Staff {
-    /// The connection of a place, opened if need be.
-    fn opened<'p>(&self, place: &'p mut Place) -> Result<&'p Opened, Outcome> {
+impl Place {
+    /// Whether a connection is there, and can be used.
+    fn is_ready(&self) -> bool {
         let is_usable = |opened: &Opened| opened.core.is_open() && !opened.core.is_in_doubt();
-        if !place.0.as_ref().is_some_and(is_usable) {
-            // Nobody is told where there is no interpreter any more.
-            let opened = try_attach(|py| {
-                if let Some(spent) = place.0.take() {
-                    // What it had to say it has said.
-                    let _ = spent.connection.bind(py).call_method0("close");
-                }
-                let connection = self.open.bind(py).call0()?.cast_into::<Connection>()?;
-                Opened::of(&connection)
-            });
-            let opened = opened
-                .unwrap_or_else(|| Err(closed()))
-                .map_err(Outcome::Raised)?;
-            self.is_plain.store(opened.is_plain, Ordering::Relaxed);
-            place.0 = Some(opened);
+        self.0.as_ref().is_some_and(is_usable)
+    }
+}
+
+impl Staff {
+    /// Opens the connection of a place. Whoever is first is told why that cannot be; the others try for
+    /// themselves.
+    fn open(&self, place: &mut Place) -> Result<(), Refusal<Task, Loan>> {
+        // Nobody is told where there is no interpreter any more.
+        let opened = try_attach(|py| {
+            if let Some(spent) = place.0.take() {
+                // What it had to say it has said.
+                let _ = spent.connection.bind(py).call_method0("close");
+            }
+            let connection = self.open.bind(py).call0()?.cast_into::<Connection>()?;
+            Opened::of(&connection)
+        });
+        match opened.unwrap_or_else(|| Err(closed())) {
+            Ok(opened) => {
+                self.is_plain.store(opened.is_plain, Ordering::Relaxed);
+                place.0 = Some(opened);
+                Ok(())
+            }
+            Err(error) => Err(Box::new(|wanted| {
+                reply_of(wanted).send(Outcome::Raised(error));
+            })),
         }
-        place.0.as_ref().ok_or(Outcome::Lost)
     }
 
-    fn perform(&self, mut place: Place, tasks: Vec<Task>) -> (Place, Vec<Task>) {
-        let opened = match self.opened(&mut place) {
-            Ok(opened) => opened,
-            Err(outcome) => {
-                let mut tasks = tasks.into_iter();
-                if let Some(first) = tasks.next() {
-                    first.reply.send(outcome);
-                }
-                // The others try for themselves.
-                return (place, tasks.collect());
-            }
-        };
-        let left = match tasks.first().map(|task| task.kind) {
-            Some(Kind::Write) => self.write(opened, tasks),
-            _ => {
+    fn perform(&self, place: Place, tasks: Vec<Task>) -> (Place, Vec<Task>) {
+        // Whoever is dropped here is told that it was lost: there is a connection.
+        let left = match (&place.0, tasks.first().map(|task| task.kind)) {
+            (None, _) => Vec::new(),
+            (Some(opened), Some(Kind::Write)) => self.write(opened, tasks),
+            (Some(opened), _) => {
                 tasks.into_iter().for_each(|task| self.read(opened, task));
                 Vec::new()
             }

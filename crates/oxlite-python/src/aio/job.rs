@@ -12,7 +12,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use oxlite_core::{Connection as Core, Mutex, fork_generation};
+use oxlite_core::{
+    Borrower, Connection as Core, Dispatcher, Mutex, Place, Wanted, fork_generation,
+};
 use pyo3::prelude::*;
 
 use super::mailbox::{Handover, Inbox, Mailbox, Outcome};
@@ -89,11 +91,6 @@ impl Progress {
         matches!(self.phase.load(Ordering::Acquire), WITHDRAWN | LEFT)
     }
 
-    /// Whether it was withdrawn before it has begun.
-    pub(super) fn is_withdrawn(&self) -> bool {
-        self.phase.load(Ordering::Acquire) == WITHDRAWN
-    }
-
     /// Runs `work`, in which it may be interrupted.
     pub(super) fn reading<T>(
         self: &Arc<Self>,
@@ -113,28 +110,35 @@ impl Progress {
         work()
     }
 
-    /// Gives it up; whether it had not begun.
-    pub(super) fn give_up(&self) -> bool {
-        if self.generation != fork_generation() {
-            return false;
+    /// Whether it is that of the process from which this one was forked.
+    fn is_inherited(&self) -> bool {
+        self.generation != fork_generation()
+    }
+
+    /// Gives it up if it has not begun; whether it had not.
+    fn withdraw(&self) -> bool {
+        self.goes(WAITING, WITHDRAWN)
+    }
+
+    /// Gives it up.
+    pub(super) fn give_up(&self) {
+        if self.is_inherited() || self.withdraw() {
+            return;
         }
-        let gone = |from, to| {
-            let exchanged =
-                self.phase
-                    .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
-            exchanged.is_ok()
-        };
-        if gone(WAITING, WITHDRAWN) {
-            return true;
-        }
-        if gone(BEGUN, LEFT) {
+        if self.goes(BEGUN, LEFT) {
             match &*self.reading.lock() {
                 Some(Reading::Always(core)) => drop(core.interrupt()),
                 Some(Reading::AtTimes(core)) => core.wake(),
                 None => {}
             }
         }
-        false
+    }
+
+    fn goes(&self, from: u8, to: u8) -> bool {
+        let exchanged = self
+            .phase
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        exchanged.is_ok()
     }
 
     /// Whether what this very thread does for it is to be broken off.
@@ -162,6 +166,11 @@ impl Reply {
         Self(None)
     }
 
+    /// It is wanted no more; with the GIL.
+    pub(super) fn forget(mut self) {
+        self.0 = None;
+    }
+
     pub(super) fn send(mut self, outcome: Outcome) {
         if let Some((inbox, future)) = self.0.take() {
             inbox.deliver(future, outcome);
@@ -177,25 +186,56 @@ impl Drop for Reply {
     }
 }
 
+/// Takes a job out of the line in which it waits, if it does. Called with the GIL, for which nobody who has the
+/// line's lock waits.
+pub(super) type Withdrawal = Box<dyn Fn() + Send + Sync>;
+
+/// That of what waits at this place; nobody waits for its reply then.
+pub(super) fn withdrawal<M, T, B>(
+    dispatcher: &Arc<Dispatcher<M, T, B>>,
+    place: Place,
+    reply_of: fn(Wanted<T, B>) -> Reply,
+) -> Withdrawal
+where
+    M: Send + 'static,
+    T: Send + 'static,
+    B: Borrower<M>,
+{
+    let dispatcher = Arc::clone(dispatcher);
+    Box::new(move || {
+        if let Some(wanted) = dispatcher.withdraw(place) {
+            reply_of(wanted).forget();
+        }
+    })
+}
+
 /// A job that was submitted.
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Job {
     progress: Arc<Progress>,
+    /// `None` where it has not come to wait.
+    withdrawal: Option<Withdrawal>,
     /// What it lends, if it does.
     handover: Option<Arc<Handover>>,
 }
 
 impl Job {
-    pub(super) fn new(progress: Arc<Progress>) -> Self {
+    pub(super) fn new(progress: Arc<Progress>, withdrawal: Option<Withdrawal>) -> Self {
         Self {
             progress,
+            withdrawal,
             handover: None,
         }
     }
 
-    pub(super) fn lending(progress: Arc<Progress>, handover: Arc<Handover>) -> Self {
+    pub(super) fn lending(
+        progress: Arc<Progress>,
+        withdrawal: Option<Withdrawal>,
+        handover: Arc<Handover>,
+    ) -> Self {
         Self {
             progress,
+            withdrawal,
             handover: Some(handover),
         }
     }
@@ -206,14 +246,23 @@ impl Job {
     /// Gives it up: what has not begun is not done, a read that has is interrupted, and what is on its way
     /// to a borrower goes back. Whether it had not begun.
     fn cancel(&self, py: Python<'_>) -> bool {
+        if self.progress.is_inherited() {
+            return false;
+        }
+        if self.progress.withdraw() {
+            if let Some(withdraw) = &self.withdrawal {
+                withdraw();
+            }
+            return true;
+        }
         // Whoever works on it may have the lock that this takes, and wait for the GIL.
         without(py, || {
-            let had_not_begun = self.progress.give_up();
+            self.progress.give_up();
             // After that: whoever puts something there looks once more whether it is wanted.
             if let Some(handover) = &self.handover {
                 handover.take_back();
             }
-            had_not_begun
-        })
+        });
+        false
     }
 }

@@ -31,7 +31,7 @@ const VALUES_AT_ONCE: usize = 4000;
 /// the same turn of the loop, and a timer that is due meanwhile comes after them. With 64 tasks that did
 /// nothing but read, a sleep overran by 1.1 ms (95th percentile) without a limit, by .21 ms with this one,
 /// and as many rows were read.
-const FUTURES_AT_ONCE: usize = 8;
+pub(super) const FUTURES_AT_ONCE: usize = 8;
 
 /// What has come of a job.
 pub(super) enum Outcome {

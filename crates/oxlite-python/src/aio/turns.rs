@@ -7,14 +7,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxlite_core::{Answer, Connection as Core, Dispatcher, Request, Wanted, run_query};
+use oxlite_core::{Answer, Connection as Core, Dispatcher, LockError, Request, Wanted, run_query};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::job::{Job, Progress, Reading, Reply};
+use super::job::{Job, Progress, Reading, Reply, withdrawal};
 use super::mailbox::{Mailbox, Outcome};
 use crate::attaching::try_attach;
 use crate::connection::Connection;
+use crate::error::lock_failed;
 use crate::requests;
 
 struct Turn {
@@ -64,9 +65,16 @@ impl Turns {
             progress: Arc::clone(&progress),
             reply,
         };
-        // It is never closed; a parent's does nothing in a forked child, and says so.
-        let _ = self.dispatcher.submit(Wanted::Task(turn));
-        Job::new(progress)
+        // It is never closed; but a parent's does nothing in a forked child.
+        let withdrawal = match self.dispatcher.submit(Wanted::Task(turn)) {
+            Ok(place) => Some(withdrawal(&self.dispatcher, place, reply_of)),
+            Err(refused) => {
+                let error = lock_failed(LockError::Forked);
+                reply_of(refused).send(Outcome::Raised(error));
+                None
+            }
+        };
+        Job::new(progress, withdrawal)
     }
 }
 
@@ -140,6 +148,13 @@ impl Turns {
         let progress = Progress::new(Some(mailbox));
         let reply = Reply::new(mailbox, future);
         Ok(self.submit(progress, reply, work, Some(connection)))
+    }
+}
+
+fn reply_of(wanted: Wanted<Turn, Infallible>) -> Reply {
+    match wanted {
+        Wanted::Task(turn) => turn.reply,
+        Wanted::Member(nobody) => match nobody {},
     }
 }
 
