@@ -15,8 +15,10 @@ use pyo3::prelude::*;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A fork waits no longer: where the interpreter ends, a thread that enters never comes to its end.
-const FORK_WITHIN: Duration = Duration::from_secs(1);
+/// Neither side waits longer for the other. Where the interpreter ends, a thread that enters never comes to
+/// its end; nor does one that forks, if it is stopped in the middle, or other code that is called before a
+/// fork waits for something. A fork itself takes milliseconds.
+const WAIT_AT_MOST: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Door {
@@ -30,6 +32,21 @@ struct State {
     entering: usize,
     /// Threads that are about to fork, or forking.
     forking: usize,
+    /// When the latest of those has had its time.
+    closed_until: Option<Instant>,
+}
+
+impl State {
+    fn is_closed(&self) -> bool {
+        self.forking > 0
+            && self
+                .closed_until
+                .is_some_and(|until| Instant::now() < until)
+    }
+
+    fn close(&mut self) {
+        self.closed_until = Some(Instant::now() + WAIT_AT_MOST);
+    }
 }
 
 static DOOR: PerProcess<Door> = PerProcess::new();
@@ -44,8 +61,9 @@ impl Entering {
             return None;
         }
         let door = DOOR.get_or_make(Door::default)?;
+        let ends = Instant::now() + WAIT_AT_MOST;
         let mut state = door.state.lock();
-        while state.forking > 0 {
+        while state.is_closed() && Instant::now() < ends {
             door.changed.wait_for(&mut state, LOOK_EVERY);
         }
         state.entering += 1;
@@ -76,12 +94,14 @@ pub(crate) fn close_to_threads(py: Python<'_>) {
         return;
     };
     py.detach(|| {
-        let ends = Instant::now() + FORK_WITHIN;
+        let ends = Instant::now() + WAIT_AT_MOST;
         let mut state = door.state.lock();
         state.forking += 1;
+        state.close();
         while state.entering > 0 && Instant::now() < ends {
             door.changed.wait_for(&mut state, LOOK_EVERY);
         }
+        state.close();
     });
 }
 

@@ -101,6 +101,8 @@ mod native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         crate::gil::refuse_subinterpreters()?;
+        // Forks are counted from here on, by this one thread.
+        let _ = oxlite_sqlite::fork_generation();
         module.add("ABSENT", crate::changeset::absent(py)?)?;
         module.add("adapters", crate::adaptation::adapters(py))?;
         module.add("converters", crate::adaptation::converters(py))?;

@@ -1,11 +1,14 @@
 //! What is logged when a database is opened, under the name `oxlite`: what an application should know
 //! and can do something about, though nothing has failed.
+//!
+//! Invariant: what is told once is told once in each process. Native threads log too, so a forked child does
+//! not look at what its parent has told, which one of them may have had locked.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
-use oxlite_core::Mutex;
-use oxlite_core::{Connection as Core, JournalConversion, OtherUsers, REPEATED};
+use oxlite_core::{Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,10 +18,10 @@ use crate::connection::{lock, sys_object};
 use crate::gil::attached;
 
 /// The files of which [`tell_of_other_users`] has told.
-static TOLD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+static TOLD: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 
 /// What has been logged once: the texts of the core, the names of converters.
-static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+static LOGGED: PerProcess<Mutex<HashSet<String>>> = PerProcess::new();
 
 /// Hands what the core logs on to Python's logger.
 struct ToPython;
@@ -32,7 +35,7 @@ impl log::Log for ToPython {
         let text = record.args().to_string();
         // What is repeated says when it has something to say.
         let is_repeated = record.target() == REPEATED;
-        if !is_repeated && !LOGGED.lock().get_or_insert_default().insert(text.clone()) {
+        if !is_repeated && !is_first(&LOGGED, text.clone()) {
             return;
         }
         attached(|py| {
@@ -92,9 +95,13 @@ fn has_other_sqlite(py: Python<'_>) -> bool {
 
 /// Whether nobody has been told of this file.
 fn is_news(file: &Path) -> bool {
-    TOLD.lock()
-        .get_or_insert_default()
-        .insert(file.to_path_buf())
+    is_first(&TOLD, file.to_path_buf())
+}
+
+/// Whether this process sees it for the first time.
+fn is_first<T: Eq + Hash>(seen: &PerProcess<Mutex<HashSet<T>>>, this: T) -> bool {
+    let seen = seen.get_or_make(Mutex::default);
+    seen.is_none_or(|seen| seen.lock().insert(this))
 }
 
 /// The file's journal mode has changed for good; there is a way back.
@@ -152,7 +159,7 @@ pub(crate) fn tell_of_converters_elsewhere(py: Python<'_>) -> PyResult<()> {
     }
     missing.sort_unstable();
     let names = missing.join(", ");
-    if missing.is_empty() || !LOGGED.lock().get_or_insert_default().insert(names.clone()) {
+    if missing.is_empty() || !is_first(&LOGGED, names.clone()) {
         return Ok(());
     }
     let message = "The standard library's sqlite3 has converters that oxlite.sqlite3 has not: %s. \

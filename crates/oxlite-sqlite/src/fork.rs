@@ -3,7 +3,9 @@
 //! SQLite is not made for `fork`: a connection that two processes use corrupts its database, and
 //! closing it in the child is use as well. So a connection remembers the generation of the process
 //! that opened it, and in the child, whose generation is the next one, it is refused, and leaked.
-//! New connections work there, for which three more things are seen to:
+//! Generations are counted from the first look at them on, whether or not a connection is ever opened:
+//! what a process keeps in memory before its first connection is the parent's as well.
+//! New connections work there, for which three more things are seen to, once there is SQLite:
 //!
 //! - Locks of SQLite and of this crate are taken before a fork and let go on both sides, or the child
 //!   would wait for ever for one that another thread of the parent had at that moment.
@@ -14,6 +16,8 @@
 //!   `file_locks.rs`.
 //!
 //! Invariants:
+//! - Two looks at the generation with a fork between them see different ones.
+//! - In the child the generation is the next one before anything else is done.
 //! - The order in which the locks are taken is the one in which SQLite and this crate nest them.
 //! - Nobody runs foreign code, or waits for more than the disk, while he has one of them.
 //! - What runs in the child after the fork allocates nothing and waits for nobody.
@@ -30,13 +34,36 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// The generation of this process, plus one; 0 as long as nobody has asked.
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// How many forks lie between this process and the one that loaded this library, as far as they are
-/// seen: none before the first connection is opened.
+/// How many forks lie between this process and the one in which somebody asked first. (Two threads that
+/// are the first at the same moment have each fork counted twice, which is as good.)
 #[inline]
 pub fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed)
+    match COUNT.load(Ordering::Relaxed) {
+        0 => begin_to_count(),
+        count => count - 1,
+    }
+}
+
+/// Has forks counted from now on. Nobody has been told a generation before.
+#[cold]
+fn begin_to_count() -> u32 {
+    #[cfg(unix)]
+    {
+        extern "C" fn in_child() {
+            COUNT.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: a function that stays as long as this library, which nobody unloads while Python
+        // lives; the C library sees to it otherwise.
+        if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
+            return 0; // without memory: the next who asks tries again
+        }
+    }
+    // It may have been forked meanwhile, and count already.
+    let before = COUNT.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+    before.map_or_else(|count| count - 1, |_| 0)
 }
 
 /// A mutex that is free in a child, whoever had it in the parent.
@@ -93,7 +120,7 @@ mod unix {
 
     use libsqlite3_sys as ffi;
 
-    use super::GENERATION;
+    use super::generation;
     use crate::{file_locks, vfs};
 
     /// SQLite's mutexes that are not a connection's or a file's, the outer ones first. Those of files
@@ -112,9 +139,11 @@ mod unix {
     static MUTEXES: [AtomicPtr<ffi::sqlite3_mutex>; STATIC_MUTEXES.len()] =
         [const { AtomicPtr::new(ptr::null_mut()) }; STATIC_MUTEXES.len()];
 
-    /// Has forks seen to from now on. Called once, before the first connection is opened, with SQLite
-    /// initialised.
+    /// Has locks and descriptors seen to at forks from now on. Called once, before the first connection
+    /// is opened, with SQLite initialised.
     pub(crate) fn install() {
+        // In a child what is registered first is called first: it is counted before all this.
+        let _ = generation();
         for (place, id) in MUTEXES.iter().zip(STATIC_MUTEXES) {
             // SAFETY: the mutexes with these numbers exist for as long as the library; NULL in a
             // build without any.
@@ -151,7 +180,6 @@ mod unix {
     }
 
     extern "C" fn in_child() {
-        GENERATION.fetch_add(1, Ordering::Relaxed);
         file_locks::after_fork_in_child();
         leave_mutexes();
     }
