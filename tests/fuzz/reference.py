@@ -6,6 +6,7 @@ difference is due to the version of SQLite, and messages can be compared as well
 """
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -19,7 +20,8 @@ FOLDER = ROOT / "target" / "fuzz"
 
 # Options without effect on results, and those whose listed form is not the form of a definition.
 _LEFT_OUT = re.compile(
-    r"THREADSAFE|COMPILER|MUTEX|ATOMIC|SYSTEM_MALLOC|DEFAULT_|MAX_|MALLOC|TEMP_STORE|DIRECT|USE_ALLOCA"
+    r"THREADSAFE|COMPILER|MUTEX|ATOMIC|SYSTEM_MALLOC|DEFAULT_|MAX_(?!VARIABLE_NUMBER)|MALLOC|TEMP_STORE"
+    r"|DIRECT|USE_ALLOCA"
 )
 
 
@@ -49,7 +51,9 @@ def library_folder() -> Path | None:
     source, compiler = amalgamation(), shutil.which("cc")
     if source is None or compiler is None:
         return None
-    folder = FOLDER / f"sqlite-{sqlite3.sqlite_version}"
+    # With other options it is another library.
+    digest = hashlib.sha256(" ".join(options()).encode()).hexdigest()[:12]
+    folder = FOLDER / f"sqlite-{sqlite3.sqlite_version}-{digest}"
     library = folder / "libsqlite3.so.0"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:

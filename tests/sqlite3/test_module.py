@@ -343,12 +343,13 @@ def test_expressions_of_any_size(
 @pytest.mark.parametrize(
     ("sql", "count", "answer"),
     [
-        ("SELECT 1 IN ({})", 32766, (1,)),
-        ("SELECT 1 IN ({})", 32767, "too many SQL variables"),
-        ("SELECT ?32766", 32766, (1,)),
-        ("SELECT ?32767", 32767, "variable number must be between ?1 and ?32766"),
-        ("SELECT ?0", 1, "variable number must be between ?1 and ?32766"),
-        ("SELECT ?99999999999999999999", 1, "variable number must be between ?1 and ?32766"),
+        ("SELECT 1 IN ({})", 32_766, (1,)),
+        ("SELECT 1 IN ({})", 250_000, (1,)),
+        ("SELECT 1 IN ({})", 500_001, "too many SQL variables"),
+        ("SELECT ?500000", 500_000, (1,)),
+        ("SELECT ?500001", 500_001, "variable number must be between ?1 and ?500000"),
+        ("SELECT ?0", 1, "variable number must be between ?1 and ?500000"),
+        ("SELECT ?99999999999999999999", 1, "variable number must be between ?1 and ?500000"),
     ],
 )
 def test_as_many_parameters_as_sqlite_takes(
@@ -357,6 +358,8 @@ def test_as_many_parameters_as_sqlite_takes(
     sql, parameters = sql.format(",".join("?" * count)), [1] * count
     if isinstance(answer, tuple):
         assert connection.execute(sql, parameters).fetchone() == answer
+        if count > 32_766:
+            return  # SQLite compares each name with all before it
         names = [f"name_{i}" for i in range(count)]
         sql = "SELECT 1 IN (:" + ",:".join(names) + ")"
         assert connection.execute(sql, dict.fromkeys(names, 1)).fetchone() == answer

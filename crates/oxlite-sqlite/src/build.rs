@@ -71,6 +71,7 @@ mod tests {
             "ENABLE_SESSION",
             "ENABLE_PREUPDATE_HOOK",
             "ENABLE_COLUMN_METADATA",
+            "MAX_VARIABLE_NUMBER=500000",
         ] {
             assert!(
                 options.contains(&wanted),
