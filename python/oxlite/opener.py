@@ -6,14 +6,13 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
+from oxlite._native import only_read
 from oxlite.opening import connect, driver_connection
 from oxlite.sqlite3 import Connection
 
 __all__ = ["Opener"]
 
 _BATCH_LIMITS = {"group": 256, "each": 1, "shared": 256}
-
-_READ_ONLY = "PRAGMA query_only = ON"
 
 
 class _Made(NamedTuple):
@@ -22,7 +21,6 @@ class _Made(NamedTuple):
     row_factory: Any
     text_factory: Any
     isolation_level: Any
-    reads_only: bool
 
 
 class Opener:
@@ -96,8 +94,8 @@ class Opener:
     def restore(self, connection: Connection) -> None:
         """Make a connection again what it was after its set-up; it has no transaction.
 
-        A borrower may have changed how rows and texts are made, how transactions begin, and on a
-        reader ``query_only``. What else is changed by SQL stays.
+        A borrower may have changed how rows and texts are made and how transactions begin. What is
+        changed by SQL stays; a reader does not obey what would have it write, or keep a lock.
         """
         made = self._made[connection]
         if connection.row_factory is not made.row_factory:
@@ -106,19 +104,16 @@ class Opener:
             connection.text_factory = made.text_factory
         if connection.isolation_level != made.isolation_level:
             connection.isolation_level = made.isolation_level
-        if made.reads_only:
-            connection.execute(_READ_ONLY)
 
     def _open(self, reads_only: bool) -> Connection:
         connection = driver_connection(connect(self._path, **self._options))
         self._set_up(connection)
         if reads_only:
-            connection.execute(_READ_ONLY)
+            only_read(connection)
         self._made[connection] = _Made(
             connection.row_factory,
             connection.text_factory,
             connection.isolation_level,
-            reads_only,
         )
         return connection
 

@@ -885,9 +885,6 @@ def test_what_a_borrower_sets_ends_with_its_block(run: Run[None], path: Path, fa
                         connection.row_factory = sqlite3.Row
                         connection.text_factory = bytes
                         connection.isolation_level = "EXCLUSIVE"
-                        if borrow == db.read:
-                            await connection.rollback()
-                            await connection.execute("PRAGMA query_only = OFF")
                         if fails:
                             raise ZeroDivisionError
                 except ZeroDivisionError:

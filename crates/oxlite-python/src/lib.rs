@@ -55,6 +55,7 @@ mod native {
     use pyo3::types::PyDict;
 
     use crate::connection::{LEGACY_TRANSACTION_CONTROL, lock};
+    use crate::error::from_sqlite;
     use crate::options::DetectTypes;
 
     #[pymodule_export]
@@ -153,6 +154,15 @@ mod native {
         let remaining = remaining.and_then(Result::ok);
         connection.get().core()?.deadline().wait_at_most(remaining);
         Ok(())
+    }
+
+    /// Has a connection only read, until it is closed.
+    #[pyfunction]
+    fn only_read(connection: &Bound<'_, Connection>) -> PyResult<()> {
+        let py = connection.py();
+        let locked = lock(py, connection.get().core()?)?;
+        let outcome = locked.only_read();
+        outcome.map_err(|error| from_sqlite(py, &error))
     }
 
     /// The threading mode SQLite was compiled with: 0, 1 or 2.

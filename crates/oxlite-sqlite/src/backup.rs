@@ -51,6 +51,7 @@ impl Backup {
             ));
         }
         target.require_outermost("copying over it")?;
+        target.callbacks().check_may_write()?;
         if target.has_commit_guard() {
             return Err(refuse_backup());
         }

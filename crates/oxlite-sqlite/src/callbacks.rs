@@ -25,6 +25,7 @@ use crate::commit_guard::Guarding;
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
+use crate::read_only::OnlyReading;
 use crate::usage::Usage;
 use crate::write_queue;
 
@@ -64,6 +65,7 @@ pub(crate) struct Callbacks {
     pub(crate) write_queue: write_queue::Place,
     pub(crate) keeping: Keeping,
     pub(crate) guarding: Guarding,
+    pub(crate) only_reading: OnlyReading,
     /// What the connection is used for, for those who watch it.
     pub(crate) usage: Arc<Usage>,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
@@ -249,7 +251,8 @@ impl Locked<'_> {
     /// Asks `authorizer` about each action while a statement is prepared; `None` removes it. A
     /// panic counts as `SQLITE_DENY`.
     pub fn set_authorizer(&self, authorizer: Option<Box<Authorizer>>) -> Result<()> {
-        let (trampoline, argument) = registration!(self, authorizer.is_some(), call_authorizer);
+        let is_asked = authorizer.is_some() || self.callbacks().only_reading.is_so();
+        let (trampoline, argument) = registration!(self, is_asked, call_authorizer);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         let code = unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
         self.check(code)?;
@@ -337,8 +340,14 @@ impl Locked<'_> {
     /// Setting the authorizer does that, even to what it is; SQLite has no other way that leaves a
     /// running statement alone.
     pub(crate) fn expire_statements(&self) {
-        let is_set = self.callbacks().authorizer.borrow().is_some();
-        let (trampoline, argument) = registration!(self, is_set, call_authorizer);
+        self.ask_authorizer();
+    }
+
+    /// Has SQLite ask the authorizer, if there is one or the connection only reads.
+    pub(crate) fn ask_authorizer(&self) {
+        let callbacks = self.callbacks();
+        let is_asked = callbacks.authorizer.borrow().is_some() || callbacks.only_reading.is_so();
+        let (trampoline, argument) = registration!(self, is_asked, call_authorizer);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
     }
@@ -436,6 +445,12 @@ unsafe extern "C" fn call_authorizer(
         (callbacks(argument), authorization)
     };
     if callbacks.is_silent.get() {
+        return ffi::SQLITE_OK;
+    }
+    if callbacks.only_reading.refuses(&authorization) {
+        return ffi::SQLITE_DENY;
+    }
+    if callbacks.only_reading.is_so() && callbacks.authorizer.borrow().is_none() {
         return ffi::SQLITE_OK;
     }
     call(

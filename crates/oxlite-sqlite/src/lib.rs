@@ -41,6 +41,7 @@ mod lock_file;
 mod log_sync;
 mod mutex;
 mod preupdate;
+mod read_only;
 mod serialize;
 mod session;
 mod shared_page;

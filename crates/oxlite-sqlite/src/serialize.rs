@@ -180,6 +180,7 @@ impl Locked<'_> {
     /// the middle of a backup: SQLite refuses the source, and not the target, which the backup would go
     /// on writing to when it has been freed.
     pub fn deserialize(&self, schema: &CStr, content: &[u8]) -> Result<()> {
+        self.callbacks().check_may_write()?;
         if self.is_in_use() || self.is_in_backup() {
             return Err(Error::new(
                 ffi::SQLITE_BUSY,

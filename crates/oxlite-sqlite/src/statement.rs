@@ -113,7 +113,8 @@ impl Locked<'_> {
                 &raw mut tail,
             )
         };
-        self.check(code)?;
+        self.check(code)
+            .map_err(|error| self.callbacks().only_reading.explain(error))?;
         let tail_offset = if tail.is_null() {
             sql.len()
         } else {
@@ -413,6 +414,7 @@ impl Statement {
                     locked.callbacks().guarding.forget_commit();
                 }
                 let error = error.of_commit(has_commit_begun);
+                let error = locked.callbacks().only_reading.explain(error);
                 // SAFETY: as above.
                 unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
                 Err(error)

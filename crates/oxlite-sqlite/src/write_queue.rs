@@ -91,6 +91,8 @@ impl Callbacks {
     #[inline]
     pub(crate) fn before_writing(&self) -> Result<Option<Entering>> {
         match self.write_queue.queue.get() {
+            // Who only reads is refused by SQLite, and need not wait for that.
+            Some(_) if self.only_reading.is_so() => Ok(None),
             Some(queue) if !self.write_queue.has_entered.get() => self.enter(queue.as_ref()),
             _ => Ok(None),
         }

@@ -39,6 +39,9 @@ impl Locked<'_> {
         if !takes_booleans {
             return Err(Error::new(ffi::SQLITE_MISUSE, "unknown config option"));
         }
+        if switch == ffi::SQLITE_DBCONFIG_RESET_DATABASE && enabled == Some(true) {
+            self.callbacks().check_may_write()?;
+        }
         let mut effective: c_int = -1;
         // SAFETY: open and locked by this guard; the switch takes an int and an int*.
         let code = unsafe {

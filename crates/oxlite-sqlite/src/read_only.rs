@@ -1,0 +1,93 @@
+//! Connections that only read, and that no SQL can make write.
+//!
+//! `PRAGMA query_only` has SQLite refuse every statement that writes, also to temporary and attached
+//! databases; but any statement may switch it off. So the authorizer refuses what would, before SQLite obeys:
+//! a pragma acts while it is prepared.
+//!
+//! Opening the file for reading alone would not do: such a connection cannot recover a log, nor make the
+//! shared memory beside it, so that a database in WAL mode that nobody else has open could not be read.
+//!
+//! Invariants:
+//! - Once a connection only reads, it does so until it is closed, whatever authorizer the user sets.
+//! - What writes without being a statement (a backup into it, [`Locked::deserialize`]) is refused as well, and
+//!   the switch that has the database taken for empty.
+//! - Nor does SQL change how it takes locks: an exclusive lock would outlive its transaction.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use libsqlite3_sys as ffi;
+
+use crate::callbacks::{Authorization, Callbacks};
+use crate::connection::Locked;
+use crate::error::{Error, Result};
+
+/// Whether a connection only reads, and whether it has just refused to do otherwise.
+#[derive(Default)]
+pub(crate) struct OnlyReading {
+    is_so: Cell<bool>,
+    has_refused: Cell<bool>,
+}
+
+/// The pragmas that a connection which only reads does not obey, if they say anything else than this.
+const KEPT: [(&str, &[&str]); 3] = [
+    ("query_only", &["1", "on", "yes", "true"]),
+    ("journal_mode", &[]),
+    ("locking_mode", &["normal"]),
+];
+
+impl OnlyReading {
+    pub(crate) fn is_so(&self) -> bool {
+        self.is_so.get()
+    }
+
+    /// Whether a statement may not do what the authorizer is asked about.
+    pub(crate) fn refuses(&self, asked: &Authorization<'_>) -> bool {
+        if !self.is_so.get() || asked.action != ffi::SQLITE_PRAGMA {
+            return false;
+        }
+        let [Some(name), Some(value)] = asked.arguments else {
+            return false;
+        };
+        let is = |text: &CStr, word: &str| text.to_bytes().eq_ignore_ascii_case(word.as_bytes());
+        let is_refused = KEPT
+            .iter()
+            .any(|(kept, as_it_is)| is(name, kept) && !as_it_is.iter().any(|word| is(value, word)));
+        if is_refused {
+            self.has_refused.set(true);
+        }
+        is_refused
+    }
+
+    /// The error of a statement that has failed, if it was refused here.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        match self.has_refused.take() && error.primary_code() == ffi::SQLITE_AUTH {
+            true => refusal(": this pragma stays as it is on a connection that only reads"),
+            false => error,
+        }
+    }
+}
+
+fn refusal(why: &str) -> Error {
+    Error::from_code(ffi::SQLITE_READONLY).with_context(why)
+}
+
+impl Callbacks {
+    /// Refuses to write over the database other than by a statement.
+    pub(crate) fn check_may_write(&self) -> Result<()> {
+        match self.only_reading.is_so() {
+            true => Err(refusal(": this connection only reads")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// From now on, until it is closed, the connection only reads.
+    pub fn only_read(&self) -> Result<()> {
+        self.silently(|| self.execute_batch("PRAGMA query_only = ON"))?;
+        self.callbacks().only_reading.is_so.set(true);
+        self.ask_authorizer();
+        Ok(())
+    }
+}
