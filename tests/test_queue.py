@@ -292,7 +292,7 @@ def test_a_killed_holder_is_not_named_and_does_not_block(
     holder.end()
     stranger = standard.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
-    with pytest.raises(oxlite.LockedError, match="held from outside the queue") as caught:
+    with pytest.raises(oxlite.LockedError, match="who holds it is not known") as caught:
         connect(timeout=0).execute("INSERT INTO t VALUES (1)")
     assert caught.value.holder is None
     stranger.close()
@@ -462,17 +462,17 @@ def test_all_paths_to_a_file_are_one_lane(connect: Connect, path: Path, name: st
 
 
 @needs_gate
-def test_the_file_of_the_gate_has_the_databases_mode(tmp_path: Path) -> None:
+def test_who_may_write_the_database_may_open_the_file_of_the_gate(tmp_path: Path) -> None:
     path = tmp_path / "app.db"
     path.touch(mode=0o600)
-    path.chmod(0o640)
+    path.chmod(0o664)
     connection = oxlite.connect(path)
     gate_path = path.with_name("app.db-gate")
     assert not gate_path.exists(), "nobody has written"
     connection.execute("CREATE TABLE t (x)")
     connection.close()
     gate = gate_path.stat()
-    assert stat.S_IMODE(gate.st_mode) == 0o640
+    assert stat.S_IMODE(gate.st_mode) == 0o660
     assert (gate.st_uid, gate.st_gid) == (path.stat().st_uid, path.stat().st_gid)
 
 
@@ -507,7 +507,7 @@ def test_the_note_in_the_file_is_not_believed_without_its_lock(
 ) -> None:
     gate = path.with_name("app.db-gate")
     connection = connect(timeout=0)
-    for note in [b"", b"oxlite 1\n1\n1\n0\nDROP TABLE users\0", b"\xff" * 4096]:
+    for note in [b"", b"oxlite 2\n1\n1\n1\n0\nDROP TABLE users\0", b"\xff" * 4096]:
         gate.write_bytes(note)
         stranger = standard.connect(path, isolation_level=None)
         stranger.execute("BEGIN IMMEDIATE")

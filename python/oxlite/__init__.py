@@ -4,6 +4,7 @@
 - ``oxlite.connect("app.db")``: the same ``Connection`` with a production profile applied.
 - ``oxlite.Database("app.db")``: readers and one writer of a database, for all threads.
 - ``oxlite.profiles()``: what each profile sets.
+- ``oxlite.harmless(text)``: what others have written, for a terminal or a log.
 - ``oxlite.shared_commit_group("app.db")``: the processes that share the syncs of its commits.
 - ``oxlite.retry``: runs a transaction again whose snapshot had become stale.
 
@@ -20,6 +21,7 @@ from oxlite._native import (
     StatementTimeout,
     SyncFailedError,
     __version__,
+    harmless,
     profiles,
     shared_commit_group,
     sqlite_source_id,
@@ -44,6 +46,7 @@ __all__ = [
     "SyncFailedError",
     "__version__",
     "connect",
+    "harmless",
     "profiles",
     "retry",
     "shared_commit_group",

@@ -293,8 +293,8 @@ def test_text_from_files_does_not_command_the_terminal(result: Result) -> None:
     show(result, Console(file=buffer, width=120))
     text = buffer.getvalue()
     assert not set(text) & set("\x1b\x07\x9b\r")
-    assert "Note: note ]0;title2J[red]end" in text
-    assert "gone [2Jfailed" in text
+    assert r"Note: note \x1b]0;title\x07\x9b2J[red]end" in text
+    assert r"gone \x1b[2J\rfailed" in text
 
 
 def test_a_command_does_not_end_its_block(result: Result) -> None:

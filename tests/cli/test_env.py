@@ -57,6 +57,32 @@ def test_json_is_all_there_is_on_standard_output(
     assert made["fsync"]["measured"] is True
 
 
+# As a file may be named by whoever can write in the folder.
+HOSTILE = "[red]x[bold] \x1b]0;owned\x07\x1b[2J\n\x9b\u202egnp.\u2028db"
+SHOWN = "[red]x[bold] \\x1b]0;owned\\x07\\x1b[2J\\n\\x9b\\u202egnp.\\u2028db"
+
+
+def test_a_hostile_name_is_shown_and_commands_nothing(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = database.rename(database.with_name(HOSTILE))
+    assert main(["env", str(hostile), "--no-fsync"]) == 0
+    said = capsys.readouterr().out
+    assert SHOWN in said
+    assert said.replace("\n", "").isprintable()
+    # For a program it is what it is.
+    assert main(["env", str(hostile), "--json", "--no-fsync"]) == 0
+    assert json.loads(capsys.readouterr().out)["database"]["name"] == HOSTILE
+    # Nor in what is said of one that cannot be read.
+    hostile.write_bytes(b"no database" * 100)
+    assert main(["env", str(hostile), "--no-fsync"]) == 2
+    error = capsys.readouterr().err
+    assert "\\x1b]0;owned\\x07" in error
+    assert error.removesuffix("\n").isprintable()
+    assert main(["env", str(hostile.with_name("gone" + HOSTILE)), "--no-fsync"]) == 2
+    assert capsys.readouterr().err.removesuffix("\n").isprintable()
+
+
 def test_the_file_is_not_changed(database: Path) -> None:
     def state() -> tuple[list[str], str]:
         content = hashlib.sha256(database.read_bytes()).hexdigest()

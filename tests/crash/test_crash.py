@@ -29,7 +29,8 @@ _EVERY = 7
 """Of the points of a recording, one in so many is looked at."""
 _FAULTS = 40
 _KILLINGS = 10
-_RECORDED = {"pwrite64", "ftruncate64", "fdatasync", "unlink", "mmap64", "mremap", "open", "open64"}
+_RECORDED = {"pwrite64", "ftruncate64", "fdatasync", "unlink", "linkat"}
+_RECORDED |= {"mmap64", "mremap", "open", "open64"}
 _NOT_OF_FILES = {"write", "writev", "mkdir", "rmdir", "opendir"}
 """Messages; and the folders of a VFS that locks by means of them, which nobody uses."""
 

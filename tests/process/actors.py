@@ -27,9 +27,22 @@ _ACTOR = """
 import os, signal, sqlite3 as standard, sys, threading, time
 # Whoever runs the tests in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if sys.argv[2] in {"oxlite", "user"}:
+    import fcntl, logging, socket, oxlite
+
+def connect(**options):
+    global connection
+    connection = oxlite.connect(sys.argv[1], isolation_level=None, **{"timeout": 30} | options)
+
 if sys.argv[2] == "oxlite":
-    import oxlite
-    connection = oxlite.connect(sys.argv[1], isolation_level=None, timeout=30)
+    connect()
+
+def become(user, group, others, umask):
+    '''With everything imported: that user may not be able to read it.'''
+    os.umask(umask)
+    os.setgroups(others)
+    os.setgid(group)
+    os.setuid(user)
 
 def say(text):
     os.write(1, text.encode() + b"\\n")

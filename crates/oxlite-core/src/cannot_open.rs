@@ -8,12 +8,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::text::harmless;
+
 /// The reason, as words to append to SQLite's message; empty if none can be seen.
 pub(crate) fn reason(name: &CStr, uri: bool) -> String {
     let Some(path) = path_of(name, uri) else {
         return String::new();
     };
-    let shown = path.display();
+    let shown = in_words(&path);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => format!(": '{shown}' is a directory"),
         Ok(_) if !may(&path, Wish::Read) => {
@@ -33,14 +35,14 @@ pub(crate) fn reason_for_writing(name: &CStr, uri: bool) -> String {
     let Some(path) = path_of(name, uri) else {
         return String::new();
     };
-    let shown = path.display();
+    let shown = in_words(&path);
     if !may(&path, Wish::Write) {
         return format!(": no permission to write '{shown}'");
     }
     match path.parent() {
         // WAL and rollback journals are files beside the database.
         Some(parent) if !parent.as_os_str().is_empty() && !may(parent, Wish::CreateIn) => {
-            format!(": no permission to create files in '{}'", parent.display())
+            format!(": no permission to create files in '{}'", in_words(parent))
         }
         _ => format!(": '{shown}'"),
     }
@@ -49,31 +51,36 @@ pub(crate) fn reason_for_writing(name: &CStr, uri: bool) -> String {
 /// The database's name as users know it: the path, where there is one.
 pub(crate) fn shown(name: &CStr, uri: bool) -> String {
     path_of(name, uri).map_or_else(
-        || name.to_string_lossy().into_owned(),
-        |path| path.display().to_string(),
+        || harmless(&name.to_string_lossy()).into_owned(),
+        |path| in_words(&path),
     )
 }
 
 fn reason_of_parent(path: &Path) -> String {
-    let shown = path.display();
+    let shown = in_words(path);
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     match fs::metadata(parent) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            format!(": the directory '{}' does not exist", parent.display())
+            format!(": the directory '{}' does not exist", in_words(parent))
         }
-        Err(error) => format!(": '{}': {error}", parent.display()),
+        Err(error) => format!(": '{}': {error}", in_words(parent)),
         Ok(metadata) if !metadata.is_dir() => {
-            format!(": '{}' is not a directory", parent.display())
+            format!(": '{}' is not a directory", in_words(parent))
         }
         Ok(_) if !may(parent, Wish::CreateIn) => format!(
             ": '{shown}' does not exist and there is no permission to create it in '{}'",
-            parent.display()
+            in_words(parent)
         ),
         Ok(_) => format!(": '{shown}'"),
     }
+}
+
+/// A path in a message.
+fn in_words(path: &Path) -> String {
+    harmless(&path.to_string_lossy()).into_owned()
 }
 
 enum Wish {
@@ -148,5 +155,9 @@ mod tests {
             ": the directory '/no/such/place' does not exist"
         );
         assert_eq!(reason(c"/", false), ": '/' is a directory");
+        assert_eq!(
+            reason(c"/no/\x1b[2J\n/app.db", false),
+            ": the directory '/no/\\x1b[2J\\n' does not exist"
+        );
     }
 }

@@ -263,8 +263,10 @@ impl Connection {
         if !is_lock {
             return Error::Sqlite(error);
         }
-        let holder = self.writer.as_ref().map(|writer| writer.lane().holder());
-        Error::locked(error, holder)
+        // Who has the write lock itself waits for readers, or for an attached database.
+        let is_ours = locked.transaction_state() == TransactionState::Write;
+        let writer = self.writer.as_ref().filter(|_| !is_ours);
+        Error::locked(error, writer.map(|writer| writer.holder()))
     }
 
     /// What the queue for the write lock has done in this process, if this connection waits in one.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::queue::Holder;
+use crate::queue::{Held, Holder};
 
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,7 +27,7 @@ pub enum Error {
     Locked {
         /// SQLite's error, with what is known of the holder in its message.
         error: oxlite_sqlite::Error,
-        /// Who has the lock, if it is a connection of Oxlite.
+        /// Who has the lock, if it is a connection of Oxlite and has told.
         holder: Option<Holder>,
     },
     /// A transaction that has read would write, and what it has read is no longer the newest.
@@ -98,21 +98,18 @@ impl Error {
         ))
     }
 
-    /// The error of a wait for a lock that was in vain. `holder` is who has it, as far as the queue for
-    /// the write lock knows; nothing if the connection does not wait in one.
-    pub(crate) fn locked(error: oxlite_sqlite::Error, holder: Option<Option<Holder>>) -> Self {
-        let error = match &holder {
+    /// The error of a wait for a lock that was in vain. `held` is what is known of who has the write lock;
+    /// nothing if the connection does not wait in the queue for it, or has it itself.
+    pub(crate) fn locked(error: oxlite_sqlite::Error, held: Option<Held>) -> Self {
+        let error = match &held {
             None => error,
-            Some(None) => error.with_context(
-                ": held from outside the queue (by another program, or a connection with another busy \
-                 policy)",
-            ),
-            Some(Some(holder)) => error.with_context(&format!(": held by {holder}")),
+            Some(held) => error.with_context(&format!(": {held}")),
         };
-        Self::Locked {
-            error,
-            holder: holder.flatten(),
-        }
+        let holder = match held {
+            Some(Held::Told(holder)) => Some(holder),
+            Some(Held::Seen(_) | Held::Unknown) | None => None,
+        };
+        Self::Locked { error, holder }
     }
 }
 

@@ -26,7 +26,8 @@ use crate::deadline::Deadline;
 use crate::error::Result;
 
 pub(crate) use gate::is_on_network;
-pub use holder::Holder;
+pub(crate) use holder::Held;
+pub use holder::{Holder, PidNamespace};
 pub(crate) use lane::Lane;
 use lane::Pass;
 pub use lane::QueueStatistics;
@@ -44,6 +45,11 @@ const SHORT_WAIT: Duration = Duration::from_millis(2);
 
 /// For how long a connection that goes forward tries SQLite's lock before it stands in line.
 const FORWARD: Duration = Duration::from_millis(1);
+
+/// How long it is looked for who holds the lock and has told nothing, at most; no more than this part of
+/// what was waited.
+const LOOK_FOR: Duration = Duration::from_millis(250);
+const LOOK_FOR_PART: u32 = 10;
 
 /// A statement that works for longer is told of while it does.
 const WORTH_TELLING: Duration = Duration::from_millis(10);
@@ -97,6 +103,12 @@ impl Writer {
     /// The line that it stands in.
     pub(crate) fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    /// Who has the write lock, for which it has waited in vain.
+    pub(crate) fn holder(&self) -> Held {
+        let timeout = Duration::from_nanos(self.timeout.load(Ordering::Relaxed));
+        self.lane.holder(LOOK_FOR.min(timeout / LOOK_FOR_PART))
     }
 
     /// From now on it tries SQLite's lock for a moment before it stands in line with other processes.

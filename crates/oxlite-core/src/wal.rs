@@ -17,7 +17,6 @@
 //! - No failure of a checkpoint becomes one of the commit before it. It is counted, kept and logged.
 //! - What is logged is logged outside the queue, and with no lock held but the connection's own.
 
-mod processes;
 mod readers;
 
 use std::cell::{Cell, RefCell};

@@ -25,7 +25,7 @@
 //! `sqlite_errorcode` (the extended code) and `sqlite_errorname`. `__module__` is `oxlite.sqlite3`,
 //! where the classes are found again when one is unpickled.
 
-use oxlite_core::{Holder, LockError};
+use oxlite_core::{Holder, LockError, PidNamespace};
 use oxlite_sqlite::codes;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
@@ -206,6 +206,14 @@ fn set_holder(py: Python<'_>, exception: &PyErr, holder: Option<Holder>) -> PyRe
         Some(holder) => {
             let dict = PyDict::new(py);
             dict.set_item("process_id", holder.process_id)?;
+            dict.set_item(
+                "pid_namespace",
+                match holder.pid_namespace {
+                    PidNamespace::Own => "own",
+                    PidNamespace::Another => "another",
+                    PidNamespace::Unknown => "unknown",
+                },
+            )?;
             dict.set_item("thread_id", holder.thread_id)?;
             dict.set_item("held_for_seconds", holder.held_for.as_secs_f64())?;
             dict.set_item("statement", holder.statement)?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use oxlite_core::{CachedStatement, Connection as Core};
 use oxlite_core::{Mutex, MutexGuard};
-use oxlite_sqlite::{Locked, Step};
+use oxlite_sqlite::{Locked, Step, codes};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -257,7 +257,7 @@ impl<'c> Execution<'c> {
 
     /// The exception for a statement that failed.
     fn failed(&self, py: Python<'_>, error: oxlite_sqlite::Error) -> PyErr {
-        from_core(py, self.core.explain(&self.locked, error))
+        from_core(py, explain(py, self.core, &self.locked, error))
     }
 
     fn run_once(
@@ -526,7 +526,7 @@ impl<'c> Execution<'c> {
         } else {
             detached(py, &self.locked, |locked| cached.statement.step(locked))
         };
-        let step = step.map_err(|error| self.core.explain(&self.locked, error));
+        let step = step.map_err(|error| explain(py, self.core, &self.locked, error));
         if let (Some(remaining), Some(stretch)) = (remaining, stretch) {
             *remaining = remaining.saturating_sub(stretch.elapsed());
         }
@@ -587,5 +587,19 @@ impl<'c> Execution<'c> {
         })
         .map_err(|error| from_core(py, error))?;
         raise_kept()
+    }
+}
+
+/// Why a statement has really failed. It may be looked among all processes for who holds a lock, so not with
+/// the GIL.
+fn explain(
+    py: Python<'_>,
+    core: &Core,
+    locked: &Locked<'_>,
+    error: oxlite_sqlite::Error,
+) -> oxlite_core::Error {
+    match error.primary_code() {
+        codes::SQLITE_BUSY => detached(py, locked, |locked| core.explain(locked, error)),
+        _ => core.explain(locked, error),
     }
 }

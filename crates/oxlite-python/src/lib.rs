@@ -52,7 +52,7 @@ mod native {
     use oxlite_sqlite::{CONSTANTS, RESULT_CODES, build, is_complete_statement};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
-    use pyo3::types::PyDict;
+    use pyo3::types::{PyBytes, PyDict, PyString};
 
     use crate::connection::{LEGACY_TRANSACTION_CONTROL, lock};
     use crate::error::from_sqlite;
@@ -163,6 +163,15 @@ mod native {
         let locked = lock(py, connection.get().core()?)?;
         let outcome = locked.only_read();
         outcome.map_err(|error| from_sqlite(py, &error))
+    }
+
+    /// A text that others have written, for a terminal or a log: on one line, and with nothing in it that a
+    /// terminal obeys. What is no Unicode (a surrogate) is written out as well.
+    #[pyfunction]
+    fn harmless(text: &Bound<'_, PyString>) -> PyResult<String> {
+        let encoded = text.call_method1("encode", ("utf-8", "backslashreplace"))?;
+        let encoded = encoded.cast::<PyBytes>()?;
+        Ok(oxlite_core::harmless(&String::from_utf8_lossy(encoded.as_bytes())).into_owned())
     }
 
     /// The threading mode SQLite was compiled with: 0, 1 or 2.

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
-use oxlite_core::{Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED};
+use oxlite_core::{
+    Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED, harmless,
+};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -32,7 +34,7 @@ impl log::Log for ToPython {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        let text = record.args().to_string();
+        let text = harmless(&record.args().to_string()).into_owned();
         // What is repeated says when it has something to say.
         let is_repeated = record.target() == REPEATED;
         if !is_repeated && !is_first(&LOGGED, text.clone()) {
@@ -111,7 +113,9 @@ fn tell_of_conversion(database: &Bound<'_, PyAny>, conversion: &JournalConversio
                    that opens the file. Back: PRAGMA journal_mode = %s. To leave a file as it is: \
                    journal=\"keep\".";
     let (before, after) = (before.to_ascii_uppercase(), after.to_ascii_uppercase());
-    warn(database.py(), (message, database, &before, after, &before))
+    let py = database.py();
+    let database = shown(&database.str()?.to_string_lossy());
+    warn(py, (message, database, &before, after, &before))
 }
 
 /// Something else in this process has the file open.
@@ -131,7 +135,12 @@ fn tell_of_other_users(py: Python<'_>, users: &OtherUsers) -> PyResult<()> {
                    through one of them only.";
     warn(
         py,
-        (message, &users.file, users.descriptors.clone(), libraries),
+        (
+            message,
+            shown(&users.file.to_string_lossy()),
+            users.descriptors.clone(),
+            shown(&libraries),
+        ),
     )
 }
 
@@ -165,7 +174,12 @@ pub(crate) fn tell_of_converters_elsewhere(py: Python<'_>) -> PyResult<()> {
     let message = "The standard library's sqlite3 has converters that oxlite.sqlite3 has not: %s. \
                    A connection with detect_types reads columns of these types without one. Register \
                    them with oxlite.sqlite3, or all at once: oxlite.sqlite3.register_all_from(sqlite3).";
-    warn(py, (message, names))
+    warn(py, (message, shown(&names)))
+}
+
+/// A name in a message.
+fn shown(name: &str) -> String {
+    harmless(name).into_owned()
 }
 
 fn warn<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {

@@ -10,6 +10,8 @@
 //!   through a child. What is left there of a `LockFile` fails.
 //! - The file is opened without following links, is a regular file, and is never unlinked, since others
 //!   may be holding its locks.
+//! - It appears under its name with its owner, its group and its permissions (`access`).
+//! - What is no note is not written over.
 //! - Only Linux has it; elsewhere opening fails.
 
 use std::io;
@@ -35,12 +37,19 @@ pub use linux::LockFile;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod access;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod linux {
-    use std::ffi::c_int;
+    use std::ffi::{CString, c_int};
     use std::fs::{File, OpenOptions};
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
+    use super::access::{Folder, Status, Writers, holds_a_note, parent};
     use super::{Byte, Path, io};
     use crate::file_locks;
     use crate::fork;
@@ -50,57 +59,53 @@ mod linux {
         file: std::mem::ManuallyDrop<File>,
         /// That of the process that opened it.
         generation: u32,
-        /// Whether it has no other name, and so is no other program's file.
+        /// Whether it has no other name and nothing in it but a note, and so is no other program's file.
         is_writable: bool,
     }
 
     impl LockFile {
-        /// Opens the file at `path`, made if it is missing, with the mode and the owner of the database.
+        /// Opens the file at `path`, made if it is missing, with the database's owner and group; whoever may
+        /// write the database may open it.
         ///
-        /// Refused are a link, what is no regular file, and a file of somebody else's than the
-        /// database's owner, ourselves or root.
+        /// Refused are a link, what is no regular file, and a file that somebody may have made who cannot
+        /// write the database: see `access`.
         pub fn open(path: &Path, database: &Path) -> io::Result<Self> {
-            let model = std::fs::metadata(database)?;
-            let mut options = OpenOptions::new();
-            options
-                .read(true)
-                .write(true)
-                .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
-                .mode(model.mode() & 0o777);
-            let file = file_locks::open_known(|| match options.open(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let file = options.clone().create_new(true).open(path)?;
-                    // The mode was cut down by the umask; the owner is ours. Only root can give a file
-                    // away, and it is usable as it is.
-                    file.set_permissions(std::fs::Permissions::from_mode(model.mode() & 0o777))?;
-                    let _ = fchown(&file, Some(model.uid()), Some(model.gid()));
-                    Ok(file)
-                }
+            let writers = Writers::of(database)?;
+            // SAFETY: may always be called.
+            let us = unsafe { libc::geteuid() };
+            let file = match open_existing(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => match make(path, &writers)
+                {
+                    // Made by another process between the two tries.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        open_existing(path)
+                    }
+                    outcome => outcome,
+                },
                 outcome => outcome,
-            });
-            // Made by another process between the two tries: now it is there.
-            let file = match file {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    file_locks::open_known(|| options.open(path))
-                }
-                outcome => outcome,
-            }?;
+            };
+            let file = file.map_err(|error| explain(error, path))?;
             let mut file = Self {
                 file: std::mem::ManuallyDrop::new(file),
                 generation: fork::generation(),
                 is_writable: false,
             };
             let status = file.file.metadata()?;
+            writers
+                .check(Status::from(&status), Folder::of(path)?, us)
+                .map_err(|reason| io::Error::new(io::ErrorKind::PermissionDenied, reason))?;
+            file.is_writable = status.nlink() <= 1 && holds_a_note(&file.file)?;
+            // It is usable as it is.
+            let _ = writers.mend(&file.file, us);
+            Ok(file)
+        }
+
+        /// Has those open it who may write the database now, if it is ours to say.
+        pub fn follow(&self, database: &Path) -> io::Result<()> {
+            self.check_process()?;
             // SAFETY: may always be called.
             let us = unsafe { libc::geteuid() };
-            if !status.is_file() || ![model.uid(), us, 0].contains(&status.uid()) {
-                return Err(io::Error::new(
-                    io::ErrorKind::PermissionDenied,
-                    "it is no regular file of the database's owner",
-                ));
-            }
-            file.is_writable = status.nlink() <= 1;
-            Ok(file)
+            Writers::of(database)?.mend(&self.file, us)
         }
 
         /// Locks a byte, alone or together with others, if nobody is in the way.
@@ -165,7 +170,8 @@ mod linux {
             }
         }
 
-        /// Replaces the note. Refused where the file has several names (hard links).
+        /// Replaces the note. Refused where the file has several names (hard links), or held something else
+        /// when it was opened: it is another program's.
         pub fn write_note(&self, note: &[u8]) -> io::Result<()> {
             self.check_process()?;
             if !self.is_writable {
@@ -213,6 +219,82 @@ mod linux {
         }
     }
 
+    fn options() -> OpenOptions {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        options
+    }
+
+    fn open_existing(path: &Path) -> io::Result<File> {
+        let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        file_locks::open_known(|| options().custom_flags(flags).open(path))
+    }
+
+    /// Makes the file, which has no name before it is complete, if the file system can do that. Where it
+    /// cannot, others may meet it incomplete, are refused, and look again later.
+    fn make(path: &Path, writers: &Writers) -> io::Result<File> {
+        let nameless = libc::O_CLOEXEC | libc::O_TMPFILE;
+        match file_locks::open_known(|| options().custom_flags(nameless).open(parent(path))) {
+            Ok(file) => match writers.dress(&file).and_then(|()| name(&file, path)) {
+                Ok(()) => return Ok(file),
+                Err(error) => {
+                    file_locks::close_known(file);
+                    if error.kind() == io::ErrorKind::AlreadyExists {
+                        return Err(error);
+                    }
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+            Err(_) => {}
+        }
+        let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        let file =
+            file_locks::open_known(|| options().custom_flags(flags).create_new(true).open(path))?;
+        match writers.dress(&file) {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                file_locks::close_known(file);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a file without a name one that nothing else has.
+    fn name(file: &File, path: &Path) -> io::Result<()> {
+        let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let to = CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: two NUL-terminated paths.
+        let failed = unsafe {
+            libc::linkat(
+                libc::AT_FDCWD,
+                from.as_ptr(),
+                libc::AT_FDCWD,
+                to.as_ptr(),
+                libc::AT_SYMLINK_FOLLOW,
+            )
+        };
+        match failed {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Says whose a file is that may not be opened.
+    fn explain(error: io::Error, path: &Path) -> io::Error {
+        match (error.kind(), std::fs::symlink_metadata(path)) {
+            (io::ErrorKind::PermissionDenied, Ok(status)) => io::Error::new(
+                error.kind(),
+                format!(
+                    "no permission to open it: it belongs to user {} and group {} and has the mode {:03o}",
+                    status.uid(),
+                    status.gid(),
+                    status.mode() & 0o777
+                ),
+            ),
+            _ => error,
+        }
+    }
+
     fn lock(kind: c_int, first: Byte, last: Byte) -> libc::flock {
         libc::flock {
             l_type: kind as _,
@@ -241,6 +323,11 @@ mod elsewhere {
                 io::ErrorKind::Unsupported,
                 "this system has no open-file-description locks",
             ))
+        }
+
+        /// Never called.
+        pub fn follow(&self, _database: &Path) -> io::Result<()> {
+            match *self {}
         }
 
         /// Never called.

@@ -99,4 +99,7 @@ def _expected(error: Exception) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """An error for a terminal, which does not obey the names of files in it."""
+    from oxlite import harmless
+
+    return harmless(" ".join(text.split()))

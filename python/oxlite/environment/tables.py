@@ -4,7 +4,8 @@ Everything is laid out from the report alone, so one read back from a result
 file looks like a fresh one. Pragmas and compile options flow into as many
 columns as the terminal has room for.
 
-Invariant: values are shown as text, never interpreted as rich's markup.
+Invariant: values are shown as text, never interpreted as rich's markup, nor obeyed by the
+terminal: names of files and what a database or a stored report says are foreign text.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from oxlite import harmless
 
 __all__ = ["tables"]
 
@@ -51,12 +54,16 @@ def tables(report: Mapping[str, Any]) -> RenderableType:
     ]
     notes = [*report.get("database", {}).get("notes", ()), *_warnings(report)]
     if notes:
-        parts.append(Group(_heading("Notes"), *(_indented(Text(f"• {note}")) for note in notes)))
+        parts.append(Group(_heading("Notes"), *(_indented(_text(f"• {note}")) for note in notes)))
     return Group(*(part for one in parts for part in (one, Text())))
 
 
 def _heading(title: str) -> Text:
-    return Text(title, style="bold")
+    return _text(title, style="bold")
+
+
+def _text(value: object, style: str = "") -> Text:
+    return Text(harmless(str(value)), style=style)
 
 
 def _indented(content: RenderableType) -> Padding:
@@ -68,7 +75,7 @@ def _pairs(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(Text(name), Text(value))
+        grid.add_row(_text(name), _text(value))
     return Group(_heading(title), _indented(grid))
 
 
@@ -123,7 +130,8 @@ def _fsync(fsync: Mapping[str, Any]) -> RenderableType:
         table.add_column(name, justify="right")
     for series in fsync["series"]:
         figures = (f"{series[key]:,.0f}" for key in ("median_us", "min_us", "max_us", "samples"))
-        table.add_row(series["call"], f"{series['write']} {fsync['block_bytes']} bytes", *figures)
+        write = f"{series['write']} {fsync['block_bytes']} bytes"
+        table.add_row(_text(series["call"]), _text(write), *figures)
     return Group(_heading("Cost of a sync"), _indented(table))
 
 
@@ -136,10 +144,10 @@ def _profile(profile: Mapping[str, Any]) -> RenderableType:
         table.add_column(name, overflow="fold")
     for setting in profile["settings"]:
         table.add_row(
-            setting["name"],
-            Text(str(setting["requested"])),
-            Text(str(setting["effective"])),
-            Text(setting["skipped"] or ""),
+            _text(setting["name"]),
+            _text(setting["requested"]),
+            _text(setting["effective"]),
+            _text(setting["skipped"] or ""),
             style="yellow" if setting["skipped"] else "",
         )
     return Group(title, _indented(table))
@@ -163,7 +171,9 @@ def _pragmas(connection: Mapping[str, Any]) -> RenderableType:
     shown = {name: _value(name, value) for name, value in values.items()}
     shown.update(dict.fromkeys(connection["pragmas_not_read"], "not run (--check)"))
     items = [
-        Text.assemble((name, "dim"), " ", (text, "red" if _is_problem(values.get(name)) else ""))
+        Text.assemble(
+            _text(name, "dim"), " ", _text(text, "red" if _is_problem(values.get(name)) else "")
+        )
         for name, text in sorted(shown.items())
     ]
     flowing = Columns(items, padding=(0, 2), equal=True, column_first=True)
@@ -171,7 +181,7 @@ def _pragmas(connection: Mapping[str, Any]) -> RenderableType:
 
 
 def _compile_options(options: Iterable[str]) -> RenderableType:
-    return Group(_heading("Compile options of this SQLite"), _indented(Text(", ".join(options))))
+    return Group(_heading("Compile options of this SQLite"), _indented(_text(", ".join(options))))
 
 
 def _value(name: str, value: object) -> str:

@@ -17,6 +17,7 @@
 //! - Liveness is the kernel's: a lock goes with its holder. Nothing in the file is waited for.
 //! - Whatever fails here lets the process through.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ use super::holder::NOTE_AT_MOST;
 use super::lane::{Counters, Lane};
 use super::patience::Patience;
 use crate::deadline::Deadline;
+use crate::processes::{self, Process, Wanted};
+use crate::text::harmless;
 
 const QUEUE: Byte = Byte(0);
 const WAITING: Byte = Byte(1);
@@ -58,13 +61,38 @@ const TURNS_SAVED: u32 = 4;
 const AFTER_YOU: Duration = Duration::from_micros(20);
 const AFTER_YOU_TIMES: u32 = 20;
 
-/// How often one looks whether the file is still the one that others find under its name.
+/// How often one looks whether the file is still the one that others find under its name, and may be opened
+/// by those who may write the database; and, without one, whether there is one to be had.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What a turn allows.
 struct Turn {
     length: Duration,
     writes: u32,
+}
+
+/// Why a process has no gate.
+pub(super) struct Refusal {
+    reason: String,
+    at: Instant,
+}
+
+impl Refusal {
+    pub(super) fn new(reason: String) -> Self {
+        Self {
+            reason,
+            at: Instant::now(),
+        }
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Whether it need not be tried again yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.at.elapsed() < LOOK_EVERY
+    }
 }
 
 /// A process at the gate of one database.
@@ -106,7 +134,7 @@ impl Gate {
         path.push("-gate");
         let path = PathBuf::from(path);
         let file = LockFile::open(&path, database)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+            .map_err(|error| format!("{}: {error}", harmless(&path.to_string_lossy())))?;
         let now = Instant::now();
         Ok(Self {
             database: database.to_owned(),
@@ -154,15 +182,16 @@ impl Gate {
         }
     }
 
-    /// Opens the file anew if others find another one under its name.
+    /// Opens the file anew if others find another one under its name; else has it follow the database's
+    /// permissions.
     fn look(&mut self, now: Instant) {
         if now.duration_since(self.looked) < LOOK_EVERY || self.place != Place::Outside {
             return;
         }
         self.looked = now;
-        if !self.file().is_at(&self.path)
-            && let Ok(file) = LockFile::open(&self.path, &self.database)
-        {
+        if self.file().is_at(&self.path) {
+            let _ = self.file().follow(&self.database);
+        } else if let Ok(file) = LockFile::open(&self.path, &self.database) {
             self.attendant.end();
             self.attendant = Attendant::new(file);
         }
@@ -430,6 +459,30 @@ impl Attendant {
             };
         }
     }
+}
+
+/// The processes that have SQLite's write lock on a database: on its log's shared memory, or on the database
+/// itself where there is no log (<https://sqlite.org/walformat.html#wal_locks>,
+/// <https://sqlite.org/lockingv3.html>).
+pub(super) fn that_write(database: &Path, look_for: Duration) -> Vec<Process> {
+    /// `WAL_WRITE_LOCK`, and `PENDING_BYTE` with `RESERVED_BYTE`.
+    const IN_SHARED_MEMORY: u64 = 120;
+    const IN_DATABASE: RangeInclusive<u64> = 0x4000_0000..=0x4000_0001;
+    let mut shared_memory = database.as_os_str().to_owned();
+    shared_memory.push("-shm");
+    let wanted = [
+        Wanted {
+            file: shared_memory.into(),
+            bytes: IN_SHARED_MEMORY..=IN_SHARED_MEMORY,
+            is_alone: true,
+        },
+        Wanted {
+            file: database.to_owned(),
+            bytes: IN_DATABASE,
+            is_alone: true,
+        },
+    ];
+    processes::that_lock(&wanted, look_for)
 }
 
 /// Whether a file lies on another machine, where these locks tell nothing or cost a journey.

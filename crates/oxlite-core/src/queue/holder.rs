@@ -1,7 +1,13 @@
 //! Who holds a database's write lock, as one tells those who waited in vain.
 //!
 //! In this process that is known. Between processes it is a note in the gate's file, believed only
-//! while its writer holds a lock beside it that the kernel takes back.
+//! while its writer holds a lock beside it that the kernel takes back. Short writes leave none; then it is
+//! looked who has the lock itself, so far as that can be seen from here.
+//!
+//! Invariants:
+//! - A process's number is told with the PID namespace in which it is one: it is another process's, or
+//!   nobody's, in another.
+//! - What a note says is foreign text, and made harmless when it is read.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -11,8 +17,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use oxlite_sqlite::fork_generation;
 
-/// What a note begins with: a later form of it is not read as this one.
-const FORM: &str = "oxlite 1";
+use crate::processes::{self, Process};
+use crate::text::in_a_line;
+
+/// What a note begins with: another form of it is not read as this one.
+const FORM: &str = "oxlite 2";
 
 /// No more of a statement's text than this is told, in bytes.
 const STATEMENT_AT_MOST: usize = 300;
@@ -24,35 +33,94 @@ pub(super) const NOTE_AT_MOST: usize = 512;
 const STATEMENTS_NOTED: u32 = 2;
 const NEWS_EVERY: Duration = Duration::from_millis(10);
 
+/// Where the number of a process is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PidNamespace {
+    /// Here.
+    Own,
+    /// In another PID namespace, such as another container's.
+    Another,
+    /// That could not be found out, here or there.
+    Unknown,
+}
+
 /// A connection of Oxlite that holds the write lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process; in another PID namespace that is not its number here.
+    /// Its process, by its number in its own PID namespace.
     pub process_id: u32,
+    /// Whether that is this process's as well.
+    pub pid_namespace: PidNamespace,
     /// Its thread, as the operating system numbers it (`threading.get_native_id()`); 0 if unknown.
     pub thread_id: u32,
     /// How long it has held the lock.
     pub held_for: Duration,
-    /// A statement of its transaction, one of the latest, cut short if it is long.
+    /// A statement of its transaction, one of the latest, in a line; cut short if it is long.
     pub statement: String,
+}
+
+/// What is known of who holds the write lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It has told so.
+    Told(Holder),
+    /// It has told nothing, and is one of these.
+    Seen(Vec<Process>),
+    /// Nothing.
+    Unknown,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(holder) => write!(formatter, "held by {holder}"),
+            Self::Seen(processes) => {
+                let own = processes::own_id();
+                let named: Vec<_> = processes
+                    .iter()
+                    .map(|process| {
+                        let which = match process.id == own {
+                            true => "this process",
+                            false => "process",
+                        };
+                        let stopped = if process.is_stopped { ", stopped" } else { "" };
+                        format!("{which} {} ({}{stopped})", process.id, process.command)
+                    })
+                    .collect();
+                write!(
+                    formatter,
+                    "held by {}, which has told nothing of it: another SQLite, a connection with \
+                     another busy policy, or a write too short to be told of",
+                    named.join(" or ")
+                )
+            }
+            Self::Unknown => formatter.write_str(
+                "who holds it is not known: another program, a connection with another busy policy, or \
+                 a process that was stopped before it told",
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             process_id,
+            pid_namespace,
             thread_id,
             held_for,
             statement,
         } = self;
-        let where_from = match *process_id == std::process::id() {
-            true => "this process",
-            false => "process",
+        let (which, whose) = match pid_namespace {
+            PidNamespace::Own if *process_id == std::process::id() => ("this process", ""),
+            PidNamespace::Own => ("process", ""),
+            PidNamespace::Another => ("process", " of another PID namespace (container)"),
+            PidNamespace::Unknown => ("process", " of an unknown PID namespace"),
         };
         let seconds = held_for.as_secs_f64();
         write!(
             formatter,
-            "{where_from} {process_id}, thread {thread_id}, for {seconds:.1} s, with: {statement}"
+            "{which} {process_id}{whose}, thread {thread_id}, for {seconds:.1} s, with: {statement}"
         )
     }
 }
@@ -62,18 +130,24 @@ impl Holder {
     pub(super) fn read(note: &[u8]) -> Option<Self> {
         let end = note.iter().position(|byte| *byte == 0)?;
         let text = std::str::from_utf8(&note[..end]).ok()?;
-        let mut lines = text.splitn(5, '\n');
+        let mut lines = text.splitn(6, '\n');
         if lines.next()? != FORM {
             return None;
         }
+        let theirs = lines.next()?.parse().ok()?;
         let process_id = lines.next()?.parse().ok()?;
         let thread_id = lines.next()?.parse().ok()?;
         let since = UNIX_EPOCH + Duration::from_nanos(lines.next()?.parse().ok()?);
         Some(Self {
             process_id,
+            pid_namespace: match (theirs, Author::current().namespace) {
+                (UNKNOWN_NAMESPACE, _) | (_, UNKNOWN_NAMESPACE) => PidNamespace::Unknown,
+                (theirs, ours) if theirs == ours => PidNamespace::Own,
+                _ => PidNamespace::Another,
+            },
             thread_id,
             held_for: SystemTime::now().duration_since(since).unwrap_or_default(),
-            statement: lines.next()?.to_owned(),
+            statement: in_a_line(lines.next()?),
         })
     }
 }
@@ -123,6 +197,7 @@ impl Note {
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let Author {
+            namespace,
             process_id,
             thread_id,
             ..
@@ -132,7 +207,7 @@ impl Note {
         // A vector takes all that is written.
         let _ = write!(
             note,
-            "{FORM}\n{process_id}\n{thread_id}\n{since}\n{}\0",
+            "{FORM}\n{namespace}\n{process_id}\n{thread_id}\n{since}\n{}\0",
             self.statement
         );
         note
@@ -141,9 +216,10 @@ impl Note {
     pub(super) fn as_holder(&self) -> Holder {
         Holder {
             process_id: self.author.process_id,
+            pid_namespace: PidNamespace::Own,
             thread_id: self.author.thread_id,
             held_for: self.since.elapsed(),
-            statement: self.statement.clone(),
+            statement: in_a_line(&self.statement),
         }
     }
 }
@@ -153,12 +229,13 @@ impl Note {
 struct Author {
     /// That of the process in which they were asked for.
     generation: u32,
+    namespace: u64,
     process_id: u32,
     thread_id: u32,
 }
 
 impl Author {
-    /// This thread, asked for once and not at each transaction: two calls of the system.
+    /// This thread, asked for once and not at each transaction: three calls of the system.
     fn current() -> Self {
         thread_local! {
             static CURRENT: Cell<Option<Author>> = const { Cell::new(None) };
@@ -170,6 +247,7 @@ impl Author {
         known.unwrap_or_else(|| {
             let asked = Self {
                 generation,
+                namespace: current_namespace(),
                 process_id: std::process::id(),
                 thread_id: current_thread(),
             };
@@ -177,6 +255,21 @@ impl Author {
             asked
         })
     }
+}
+
+/// The number of no PID namespace.
+const UNKNOWN_NAMESPACE: u64 = 0;
+
+/// The PID namespace of this process, by the number of its file; no other one has that while it lives.
+#[cfg(target_os = "linux")]
+fn current_namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").map_or(UNKNOWN_NAMESPACE, |file| file.ino())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn current_namespace() -> u64 {
+    UNKNOWN_NAMESPACE
 }
 
 #[cfg(target_os = "linux")]

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::gate::Gate;
-use super::holder::{Holder, Note};
+use super::gate::{Gate, Refusal};
+use super::holder::{Held, Holder, Note};
 use super::patience::Patience;
 use crate::deadline::Deadline;
 use crate::per_file::PerFile;
@@ -31,9 +31,10 @@ const TURN: Duration = Duration::from_micros(500);
 pub(crate) struct Lane {
     line: Mutex<Line>,
     database: PathBuf,
-    /// What stands between this process and others, or why nothing does. Opened for the first write,
-    /// since it leaves a file.
-    gate: OnceLock<Result<Mutex<Gate>, String>>,
+    /// What stands between this process and others. Opened for the first write, since it leaves a file.
+    gate: OnceLock<Mutex<Gate>>,
+    /// Why nothing does: it is tried again now and then. Taken by who has the pass, and by who looks.
+    refusal: std::sync::Mutex<Option<Refusal>>,
     counters: Counters,
 }
 
@@ -125,6 +126,7 @@ impl Lane {
             }),
             database,
             gate: OnceLock::new(),
+            refusal: std::sync::Mutex::new(None),
             counters: Counters::default(),
         }
     }
@@ -134,20 +136,38 @@ impl Lane {
     }
 
     fn gate(&self) -> Option<MutexGuard<'_, Gate>> {
-        let gate = self.gate.get_or_init(|| self.open_gate()).as_ref().ok()?;
+        let gate = match self.gate.get() {
+            Some(gate) => gate,
+            None => {
+                let gate = self.open_gate()?;
+                self.gate.get_or_init(|| Mutex::new(gate))
+            }
+        };
         Some(gate.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn open_gate(&self) -> Result<Mutex<Gate>, String> {
-        let gate = Gate::open(&self.database);
-        if let Err(reason) = &gate {
+    fn refusal(&self) -> std::sync::MutexGuard<'_, Option<Refusal>> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_gate(&self) -> Option<Gate> {
+        if self.refusal().as_ref().is_some_and(Refusal::is_fresh) {
+            return None;
+        }
+        let reason = match Gate::open(&self.database) {
+            Ok(gate) => return Some(gate),
+            Err(reason) => reason,
+        };
+        let before = self.refusal().replace(Refusal::new(reason.clone()));
+        if before.is_none_or(|before| before.reason() != reason) {
+            // With nothing locked: whoever is told may have to wait for the GIL.
             log::warn!(
                 "The writers of {} do not stand in line with those of other processes: {reason}. They \
-                 wait as with busy=\"fair\".",
+                 wait as with busy=\"fair\", until that has been mended.",
                 self.database.display()
             );
         }
-        gate.map(Mutex::new)
+        None
     }
 
     pub(super) fn counters(&self) -> &Counters {
@@ -243,18 +263,34 @@ impl Lane {
         }
     }
 
-    /// Who has the write lock, so far as is known.
-    pub(crate) fn holder(&self) -> Option<Holder> {
-        if let Some(note) = &self.line().note {
-            return Some(note.as_holder());
+    /// Who has the write lock, so far as is known; if it has told nothing, it is looked for that long.
+    pub(crate) fn holder(&self, look_for: Duration) -> Held {
+        let note = || self.line().note.as_ref().map(Note::as_holder);
+        if let Some(holder) = note().or_else(|| self.published()) {
+            return Held::Told(holder);
         }
-        let gate = self.gate.get()?.as_ref().ok()?;
-        let published = match gate.try_lock() {
+        let processes = match look_for.is_zero() {
+            true => Vec::new(),
+            false => super::gate::that_write(&self.database, look_for),
+        };
+        match processes.is_empty() {
+            true => Held::Unknown,
+            false => Held::Seen(processes),
+        }
+    }
+
+    /// What another process has told.
+    fn published(&self) -> Option<Holder> {
+        let published = match self.gate.get()?.try_lock() {
             Ok(gate) => gate.published(),
             // A thread of this process stands there, perhaps for long.
             Err(_) => Gate::open(&self.database).ok()?.published(),
         };
-        published.and_then(|note| Holder::read(&note))
+        // Through that second file it may be this process's own.
+        match &self.line().note {
+            Some(note) => Some(note.as_holder()),
+            None => published.and_then(|note| Holder::read(&note)),
+        }
     }
 
     /// What it has done so far.
@@ -266,10 +302,13 @@ impl Lane {
             lane_waits: count(&self.counters.lane_waits),
             gate_waits: count(&self.counters.gate_waits),
             bypasses: count(&self.counters.bypasses),
-            no_gate: self
-                .gate
-                .get()
-                .and_then(|gate| gate.as_ref().err().cloned()),
+            no_gate: match self.gate.get() {
+                Some(_) => None,
+                None => self
+                    .refusal()
+                    .as_ref()
+                    .map(|refusal| refusal.reason().into()),
+            },
         }
     }
 }

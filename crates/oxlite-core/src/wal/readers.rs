@@ -1,26 +1,39 @@
 //! Who reads a log that ought to be begun anew, in words.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use oxlite_sqlite::{Reading, Watch};
 
 use super::beside;
-use super::processes::{self, Process};
+use crate::processes::{self, Process, Wanted};
+use crate::text;
 
-/// No more of a statement or a command line than this is told, in characters, and no more readers.
+/// No more of a statement than this is told, in characters, and no more readers.
 const TEXT_AT_MOST: usize = 200;
 const READERS_AT_MOST: usize = 8;
+
+/// The bytes of the five read marks in the log's shared memory.
+const READ_MARKS: RangeInclusive<u64> = 123..=127;
+
+/// How long it is looked for other processes, at most.
+const LOOK_FOR: Duration = Duration::from_millis(250);
 
 /// All readers that can be seen: connections of this process, longest first, then other processes.
 pub(super) fn describe(watches: &[Watch], database: &Path) -> String {
     let mut readings: Vec<Reading> = watches.iter().filter_map(Watch::reading).collect();
     readings.sort_by_key(|reading| std::cmp::Reverse(reading.held_for));
-    let processes = processes::readers_of(&beside(database, "-shm"));
-    in_words(&readings, &processes)
+    let read_marks = Wanted {
+        file: beside(database, "-shm"),
+        bytes: READ_MARKS,
+        is_alone: false,
+    };
+    in_words(&readings, &processes::that_lock(&[read_marks], LOOK_FOR))
 }
 
 fn in_words(readings: &[Reading], processes: &[Process]) -> String {
-    let own = std::process::id();
+    let own = processes::own_id();
     let mut words: Vec<String> = readings.iter().map(connection).collect();
     if readings.is_empty() && processes.iter().any(|process| process.id == own) {
         words.push("another connection of this process".into());
@@ -54,9 +67,9 @@ fn connection(reading: &Reading) -> String {
     format!("thread {thread_id} of this process, for {seconds:.1} s, {what}")
 }
 
-/// A text with its line breaks gone, and its end if it is long.
-pub(super) fn in_a_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// A statement in a line, without its end if it is long.
+fn in_a_line(statement: &str) -> String {
+    let line = text::in_a_line(statement);
     match line.char_indices().nth(TEXT_AT_MOST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -65,8 +78,6 @@ pub(super) fn in_a_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -79,17 +90,19 @@ mod tests {
         let other = Process {
             id: u32::MAX,
             command: "python app.py".into(),
+            is_stopped: false,
         };
         let own = Process {
-            id: std::process::id(),
+            id: processes::own_id(),
             command: String::new(),
+            is_stopped: false,
         };
         assert_eq!(
             in_words(
-                &[reading(Some("SELECT\n  1")), reading(None)],
+                &[reading(Some("SELECT\n  '\u{1b}'")), reading(None)],
                 &[other, own.clone()]
             ),
-            "thread 7 of this process, for 1.5 s, with: SELECT 1; \
+            "thread 7 of this process, for 1.5 s, with: SELECT '\\x1b'; \
              thread 7 of this process, for 1.5 s, in a transaction; \
              process 4294967295 (python app.py)"
         );

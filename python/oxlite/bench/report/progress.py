@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as Remaining
 
+from oxlite import harmless
 from oxlite.bench.harness.run import Listener
 
 
@@ -37,7 +38,7 @@ class Lines:
         self._say(f"stopped by the time budget after {repeats} of {wanted} rounds")
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
 
 class Bar:
@@ -59,7 +60,7 @@ class Bar:
 
     def ended(self, round_name: str, label: str, outcome: str) -> None:
         """See the protocol."""
-        self._progress.update(self._task, advance=1, outcome=outcome)
+        self._progress.update(self._task, advance=1, outcome=harmless(outcome))
 
     def stopped_early(self, repeats: int, wanted: int) -> None:
         """See the protocol."""
@@ -108,4 +109,4 @@ class SeriesLines:
         return watching(self._console)
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)

@@ -2,10 +2,9 @@
 
 Readable in 120 columns; everything that is not here is in the JSON file.
 
-Invariant: text from files does not command the terminal: control characters are left out.
+Invariant: text from files does not command the terminal: control characters are written out.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from oxlite import harmless
 from oxlite.bench.advice import Recommendation
 from oxlite.bench.comparing import Verdicts
 from oxlite.bench.harness.model import Result, Row
@@ -119,8 +119,8 @@ def _table(result: Result | None, drawing: Drawing) -> RichTable:
 
 
 def _plain(text: str) -> str:
-    """The text without control characters, but for ends of lines: others move the cursor."""
-    return "".join(one for one in text if one == "\n" or unicodedata.category(one) != "Cc")
+    """The text with its ends of lines, and nothing else that a terminal obeys."""
+    return "\n".join(map(harmless, text.split("\n")))
 
 
 def _style(result: Result, row: Row | None) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from oxlite import harmless
 from oxlite.bench.report.progress import SeriesLines
 from oxlite.bench.report.terminal import ReportConsole
 from oxlite.bench.series import Series, perform_all
@@ -33,7 +34,7 @@ def every(
     series = Series(results, workload or (), quick, again, time_budget, directory)
     outcome = perform_all(series, SeriesLines(console))
     if outcome.report is not None:
-        typer.echo(f"report: {outcome.report}")
+        typer.echo(harmless(f"report: {outcome.report}"))
     else:
         typer.echo("nothing was measured, so there is no report", err=True)
     if outcome.failed():

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from oxlite import harmless
 from oxlite.bench.errors import Interrupted
 from oxlite.bench.lab import InterruptedRun, Request, UnwrittenError, perform
 from oxlite.bench.report.progress import watching
@@ -75,6 +76,6 @@ def run(request: Request) -> None:
         raise part
     show(result, console)
     if unwritten is not None:
-        typer.echo(f"oxlite: error: {unwritten}", err=True)
+        typer.echo(harmless(f"oxlite: error: {unwritten}"), err=True)
     if unwritten is not None or result.failed():
         raise typer.Exit(EXIT_FAILED)

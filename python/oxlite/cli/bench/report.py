@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from oxlite import harmless
 from oxlite.bench.report.terminal import ReportConsole, show
 from oxlite.bench.stored import read_all, require_apart, write
 
@@ -30,4 +31,4 @@ def report(
             show(result, console)
     for path in (html, markdown):
         if path is not None:
-            typer.echo(f"report: {path}")
+            typer.echo(harmless(f"report: {path}"))

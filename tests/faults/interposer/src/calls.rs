@@ -38,6 +38,7 @@ pub(crate) const CALLS: &[Call] = &[
     Call::all("mmap64", mmap as *const ()),
     Call::all("mremap", mremap as *const ()),
     Call::all("unlink", unlink as *const ()),
+    Call::all("linkat", linkat as *const ()),
     Call::all("access", access as *const ()),
     Call::all("readlink", readlink as *const ()),
     Call::all("getcwd", getcwd as *const ()),
@@ -88,7 +89,11 @@ unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t)
         // SAFETY: a path that could be opened.
         unsafe {
             note(path, descriptor);
-            recorder::opened(path, descriptor);
+            match flags & libc::O_TMPFILE == libc::O_TMPFILE {
+                // The path is that of a folder; it has a name when it is linked.
+                true => recorder::closed(descriptor),
+                false => recorder::opened(path, descriptor),
+            }
         }
     }
     descriptor
@@ -285,6 +290,25 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     let result = call!(Kind::Unlink, -1, libc::unlink(path));
     // SAFETY: the path that was given.
     unsafe { recorder::unlinked(path, result) };
+    result
+}
+
+unsafe extern "C" fn linkat(
+    from_folder: c_int,
+    from: *const c_char,
+    to_folder: c_int,
+    to: *const c_char,
+    flags: c_int,
+) -> c_int {
+    let result = call!(
+        Kind::Path,
+        -1,
+        libc::linkat(from_folder, from, to_folder, to, flags)
+    );
+    if result == 0 {
+        // SAFETY: the paths that were given.
+        unsafe { recorder::linked(from, to) };
+    }
     result
 }
 

@@ -80,6 +80,24 @@ pub(crate) unsafe fn opened(path: *const c_char, descriptor: c_int) {
     }
 }
 
+/// A file that had no name, by the path of its descriptor, has one.
+///
+/// # Safety
+///
+/// Both are NUL-terminated.
+pub(crate) unsafe fn linked(from: *const c_char, to: *const c_char) {
+    // SAFETY: this function's contract.
+    let from = unsafe { CStr::from_ptr(from) };
+    let number = from
+        .to_str()
+        .ok()
+        .and_then(|path| path.strip_prefix("/proc/self/fd/"));
+    if let Some(Ok(descriptor)) = number.map(str::parse) {
+        // SAFETY: this function's contract.
+        unsafe { opened(to, descriptor) };
+    }
+}
+
 pub(crate) fn closed(descriptor: c_int) {
     if let Some(place) = INODES.get(descriptor as usize) {
         place.store(0, Ordering::Relaxed);

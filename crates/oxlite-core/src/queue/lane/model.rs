@@ -13,7 +13,7 @@ const SHORT: Duration = TURN;
 fn write(preemptions: usize, writers: &'static [(usize, Duration)], ticks: usize) {
     explore(preemptions, move || {
         let lane = Arc::new(Lane::new(PathBuf::new()));
-        drop(lane.gate.set(Err(String::new())));
+        *lane.refusal() = Some(Refusal::new(String::new()));
         let inside = Arc::new(Unmodelled::new(0));
         let threads = writers.iter().map(|&(count, timeout)| {
             let (lane, inside) = (Arc::clone(&lane), Arc::clone(&inside));
