@@ -5,10 +5,11 @@ many tasks go on in one turn of the loop.
 """
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from tests.aio.loops import Run, until
 
 from oxlite import LockedError, PoolTimeout
-from oxlite.aio import Database, ProgrammingError
+from oxlite.aio import Database, DatabaseError, ProgrammingError
 
 Wait = Callable[[Database], Coroutine[Any, Any, Any]]
 End = Callable[[Database, list["asyncio.Task[Any]"]], Coroutine[Any, Any, None]]
@@ -210,3 +211,73 @@ def test_what_is_still_being_opened_is_not_waited_for_beyond_the_timeout(
             await db.close()
 
     run(main)
+
+
+async def bad_query(db: Database) -> None:
+    """Fails as it is run."""
+    await db.query("SELECT * FROM nothing")
+
+
+async def bad_write(db: Database) -> None:
+    """Fails as it is run."""
+    await db.execute("INSERT INTO nothing VALUES (1)")
+
+
+async def bad_in_block(db: Database) -> None:
+    """Fails in a turn of a borrowed connection."""
+    async with db.read() as connection:
+        await connection.execute("SELECT * FROM nothing")
+
+
+async def bad_fetch(db: Database) -> None:
+    """Fails in a query of a borrowed connection."""
+    async with db.write() as connection:
+        await connection.execute_fetchall("SELECT * FROM nothing")
+
+
+async def bad_commit(db: Database) -> None:
+    """Fails at the end of its block."""
+    async with db.write() as connection:
+        await connection.rollback()
+
+
+@pytest.mark.parametrize("fails", [bad_query, bad_write, bad_in_block, bad_fetch, bad_commit])
+def test_what_a_failure_leaves_goes_without_the_collector(path: Path, fails: Wait) -> None:
+    # A future keeps what it raises, and that by its traceback all frames that it has passed.
+    async def main() -> None:
+        async with Database(path, readers=1) as db:
+
+            async def attempts(count: int) -> None:
+                for _ in range(count):
+                    with suppress(DatabaseError):
+                        await fails(db)
+
+            await attempts(1)
+            gc.collect()
+            gc.disable()
+            try:
+                await attempts(100)
+                assert gc.collect() < 100
+            finally:
+                gc.enable()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("wait", WAITS)
+def test_what_a_waiter_leaves_goes_without_the_collector(path: Path, wait: Wait, end: End) -> None:
+    async def main() -> None:
+        async with in_use(path, 0.2 if end is give_up_in_time else 60) as db:
+            gc.collect()
+            gc.disable()
+            try:
+                tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(100)]
+                await until(lambda: waiting(db) == 100)
+                await end(db, tasks)
+                del tasks
+                assert gc.collect() < 100
+            finally:
+                gc.enable()
+
+    asyncio.run(main())

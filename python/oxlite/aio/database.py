@@ -229,6 +229,8 @@ class Database:
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
+        finally:
+            del future
 
     async def _read_alone(self, sql: str, parameters: Parameters, is_one: bool) -> Any:  # noqa: ANN401
         """Run a query whose parameters only the driver can tell."""
@@ -330,6 +332,8 @@ class Database:
             return Result(*await reply(job, future))
         except WriterInUse as error:
             raise locked(str(error)) from None
+        finally:
+            del future
 
     async def _execute_alone(self, sql: str, parameters: Parameters) -> Result:
         """Run a statement that cannot share its transaction, or whose parameters need it."""
@@ -417,6 +421,8 @@ class Database:
             if isinstance(error, WriterInUse):
                 raise locked(str(error)) from None
             raise
+        finally:
+            del future
         task = asyncio.current_task()
         name = "somebody" if task is None else f"task {task.get_name()!r}"
         self._lent[driver] = (name, time.monotonic())

@@ -42,11 +42,11 @@ class Loan:
         self.loop = future.get_loop()
         self._connections = connections
         self._job = job
-        self._future = future
+        # Until it is over.
+        self._future: Future[sqlite3.Connection] | None = future
         self._keeps = keeps
         self._take_back = take_back
         self._connection: Connection | None = None
-        self._is_over = False
 
     def begin(self, driver: sqlite3.Connection) -> Connection:
         """The connection has come."""
@@ -69,15 +69,14 @@ class Loan:
         self,
     ) -> tuple[Turns, Callable[..., None], Connections, sqlite3.Connection] | None:
         """How it is given back, the first time; nothing can be done with the connection then."""
-        if self._is_over:
+        future, self._future = self._future, None
+        if future is None:
             return None
-        self._is_over = True
         connections, connection = self._connections, self._connection
         if not self._keeps(connections):
             return None  # forked meanwhile: it is the parent's
         if connection is None:
             self._job.cancel()
-            future = self._future
             if not future.done() or future.cancelled() or future.exception() is not None:
                 return None
             return Turns(), self._take_back, connections, future.result()
@@ -85,7 +84,7 @@ class Loan:
             "This connection was given back at the end of the block in which it was borrowed:"
             " borrow one again, with db.read() or db.write()."
         )
-        return connection._turns, self._take_back, connections, self._future.result()
+        return connection._turns, self._take_back, connections, future.result()
 
     def __del__(self) -> None:
         """For a block that was not left: its loop is no more, or its generator was dropped."""

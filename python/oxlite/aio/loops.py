@@ -7,6 +7,9 @@ Invariants:
 - A task that is cancelled goes on at once; what it waited for is given up as far as it can be.
 - A loop that was used before a fork is refused in the child: it shares what wakes it with the
   parent's.
+- Whoever waits for a future lets go of it whatever comes: what it raises knows by its traceback the
+  frames that it has passed, and would be kept by the future in them until the garbage collector
+  comes.
 - A loop that has been closed is told nothing, and kept alive no longer than until the next one is
   seen or somebody waits in vain.
 """
@@ -106,6 +109,8 @@ async def reply(job: Job, future: "Future[_T]") -> _T:
     except BaseException:
         job.cancel()  # of no consequence if the job itself has raised this
         raise
+    finally:
+        del future
 
 
 class Turns:
@@ -133,7 +138,10 @@ class Turns:
         loop, mailbox = current()
         future: Future[_T] = loop.create_future()
         job = self._turns.call(mailbox, future, function, arguments, connection)
-        return await reply(job, future)
+        try:
+            return await reply(job, future)
+        finally:
+            del future
 
     async def fetch(self, connection: Connection, sql: str, parameters: object) -> list[Any]:
         """Execute a statement and fetch all its rows; a query without the GIL."""
@@ -144,7 +152,10 @@ class Turns:
         loop, mailbox = current()
         future: Future[list[Any]] = loop.create_future()
         job = self._turns.fetch(mailbox, future, connection, fetch, sql, parameters)
-        return await reply(job, future)
+        try:
+            return await reply(job, future)
+        finally:
+            del future
 
     def call_unheard(self, function: Callable[..., object], *arguments: object) -> None:
         """The same, for what nobody waits for: no loop is needed, and what it raises is dropped."""
