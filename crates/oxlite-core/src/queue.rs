@@ -107,8 +107,7 @@ impl Writer {
 
     /// Who has the write lock, for which it has waited in vain.
     pub(crate) fn holder(&self) -> Held {
-        let timeout = Duration::from_nanos(self.timeout.load(Ordering::Relaxed));
-        self.lane.holder(LOOK_FOR.min(timeout / LOOK_FOR_PART))
+        self.lane.holder(LOOK_FOR.min(self.timeout / LOOK_FOR_PART))
     }
 
     /// From now on it tries SQLite's lock for a moment before it stands in line with other processes.
