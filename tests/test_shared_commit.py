@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.pages import page_of, remove_page_of
 
 import oxlite
 
@@ -19,18 +20,14 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "app.db"
     with oxlite.connect(path) as connection:
         connection.execute("CREATE TABLE t (x PRIMARY KEY)")
     connection.close()
-    return path
-
-
-def page_of(path: Path) -> Path:
-    """The page that the processes of a database share."""
-    status = path.stat()
-    return Path(f"/dev/shm/oxlite-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}")
+    remove_page_of(path)
+    yield path
+    remove_page_of(path)
 
 
 @pytest.fixture

@@ -20,6 +20,9 @@ import oxlite
 # Nothing takes that long, however busy the machine is; what does hangs.
 DEADLINE = 40
 
+# The effect of a fault that stops the process where it is: see `tests/faults/interposer`.
+STOP = -3
+
 # The three bytes of the gate's file: see `queue/gate.rs`.
 HEAD, WAITING, HOLDER = range(3)
 
@@ -141,6 +144,12 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < ends, "it does not happen"
         time.sleep(0.001)
+
+
+def is_stopped(actor: Actor) -> bool:
+    """Whether a signal has stopped it."""
+    state = Path(f"/proc/{actor.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state == "T"
 
 
 def rows(path: Path) -> list[object]:

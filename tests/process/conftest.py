@@ -4,19 +4,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.pages import remove_page_of
 from tests.process.actors import Actor, Start
 
 import oxlite
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "app.db"
     connection = oxlite.connect(path)
     connection.execute("CREATE TABLE t (x)")
     connection.commit()
     connection.close()
-    return path
+    # Of a file that had its inode before.
+    remove_page_of(path)
+    yield path
+    remove_page_of(path)
 
 
 @pytest.fixture

@@ -66,6 +66,10 @@ impl Connection {
         let (applied, writer, log, shared) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
+            if options.durable_commit == DurableCommit::Shared {
+                // However opening ends, until the group has been joined.
+                locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(true))?;
+            }
             let writer = options.busy.install(&locked, options.timeout, &deadline)?;
             if options.profile.is_strict {
                 locked.watch_commits();
@@ -518,6 +522,8 @@ fn share_commits(
         set_again(locked, options, settings, ("synchronous", "NORMAL"))?;
         shared_commit::guard(locked, Arc::clone(member));
     }
+    // From here on whoever closes it looks for himself.
+    locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(false))?;
     Ok(shared)
 }
 

@@ -79,12 +79,16 @@ impl SharedCommit {
     /// That of the database at `path`, in WAL mode, joined: waits for whoever joins just now.
     pub(crate) fn of(path: &Path, patience: Duration) -> Result<Option<Arc<Self>>> {
         oxlite_sqlite::call_after_failed_sync(note_failed_sync);
-        let Ok(shared) = SHARED.of(path, || Self {
+        let shared = SHARED.of(path, || Self {
             database: path.to_owned(),
             joining: Mutex::new(()),
             joined: OnceLock::new(),
-        }) else {
-            return Ok(None);
+        });
+        let shared = match shared {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => return Ok(None),
+            // Nobody can tell what the page of a file says that cannot be looked at.
+            Err(error) => return Err(joining::not_alone(&error.to_string())),
+            Ok(shared) => shared,
         };
         let joining = shared.joining.lock();
         if shared.joined.get().is_none() {
@@ -162,6 +166,10 @@ struct Guard(Arc<Member>);
 
 impl CommitGuard for Guard {
     fn check(&self) -> oxlite_sqlite::Result<()> {
+        // What comes may be, or end in, a checkpoint: of a log for which nobody has vouched yet.
+        if self.0.is_too_young() {
+            settle(&self.0, self.0.latest())?;
+        }
         match self.0.poisoned() {
             None => Ok(()),
             Some(reason) => Err(sync_failed(reason)),

@@ -4,6 +4,8 @@
 //! but SQLite's object also syncs the folder at its first sync, knows our VFS, and *is* the log that the
 //! connection has open. For as long as it has, nobody removes the log: that needs an exclusive lock on
 //! the database, and whoever is in WAL mode holds a shared one (`sqlite3WalClose`).
+//!
+//! Invariant: no call hands SQLite's methods more than [`MOST_BYTES`] at once.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -15,8 +17,13 @@ use crate::connection::Locked;
 use crate::error::{Error, Result};
 use crate::vfs;
 
-/// How much of the log is written at once when it is renewed.
-const PART_BYTES: usize = 256 * 1024;
+/// SQLite itself hands its files a page at the most, and its VFS for Unix takes the length of a write
+/// modulo 131,072 (`seekAndWriteFd`).
+const MOST_BYTES: usize = 0x1_ffff;
+
+/// How much of the log is written at once when it is renewed: as much as SQLite's largest page.
+const PART_BYTES: usize = 64 * 1024;
+const _: () = assert!(PART_BYTES <= MOST_BYTES);
 
 /// The log that a connection has open. Used only while the connection is locked.
 pub(crate) struct Log {
@@ -36,6 +43,8 @@ impl Locked<'_> {
     ///
     /// Nobody else writes to the log meanwhile: it is done with the write lock, for which is waited as
     /// for any other. The connection must not be in a transaction.
+    ///
+    /// If it fails, the log reads as before, and how much of it is on the disk is as unknown as before.
     pub fn renew_log(&self) -> Result<()> {
         self.execute_batch("BEGIN IMMEDIATE")?;
         let outcome = self.log().and_then(|log| {

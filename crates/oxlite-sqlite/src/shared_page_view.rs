@@ -35,6 +35,23 @@ impl SharedPageView {
     }
 }
 
+/// Whether there is a file of the user's own, or one may be.
+#[cfg(target_os = "linux")]
+fn may_be_ours(path: &std::path::Path, user: u32) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    match std::fs::symlink_metadata(path) {
+        Ok(status) => Ok(status.is_file() && status.uid() == user),
+        // Nobody finds anything in a folder that he may not look into.
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::PermissionDenied => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl SharedPageView {
     /// Reads this user's page for the file of that device and inode; `None` if there is none.
@@ -47,13 +64,19 @@ impl SharedPageView {
 
         // SAFETY: may always be called.
         let user = unsafe { libc::geteuid() };
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(path_of(user, device, inode));
-        let mut file = match file {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            outcome => outcome?,
+        let path = path_of(user, device, inode);
+        let open = || {
+            OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .open(&path)
+        };
+        let mut file = match open() {
+            Ok(file) => file,
+            // That it cannot be opened does not say that there is none.
+            Err(_) if !may_be_ours(&path, user)? => return Ok(None),
+            // Or it has been made just now.
+            Err(_) => open()?,
         };
         let status = file.metadata()?;
         let is_ours = status.is_file() && status.uid() == user && status.mode() & 0o077 == 0;

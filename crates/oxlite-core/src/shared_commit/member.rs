@@ -7,8 +7,10 @@
 //!   is looked at before each sync.
 //! - Syncs of this process come one after the other.
 //! - Whoever is in the group has the byte `MEMBERS` locked, together with the others.
-//! - A poisoned process makes no checkpoint when it closes: what the page cache still has may be lost by
-//!   the time it is read again, and only a recovery compares checksums.
+//! - The connection makes no checkpoint when it closes, unless [`Member`] has seen to it that the disk has
+//!   the whole log: what the page cache has may be lost by the time it is read again, and only a recovery
+//!   compares checksums.
+//! - A group's end is known: its last member takes the page along only if nothing is left unknown.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +41,8 @@ pub(super) enum Word {
     Begun,
     Ended,
     LeadersLost,
+    /// Not 0 while the first one syncs what it has found, and if it has come to no end in that.
+    Beginning,
 }
 
 /// Which format the page has, and that it is complete.
@@ -169,10 +173,44 @@ impl Member {
         self.page.word(word as usize)
     }
 
+    /// Whether the latest sync that a leader began has an unknown end, of which this one's handle may not be
+    /// told.
+    pub(super) fn is_too_young(&self) -> bool {
+        let ended = self.ended();
+        self.begun() != ended && self.opened_at > ended
+    }
+
+    /// Whether nobody else is in the group, which it leaves otherwise.
+    fn is_last(&self) -> bool {
+        let lock_file = self.page.lock_file();
+        let is_alone = || matches!(lock_file.try_lock(MEMBERS, false), Ok(true));
+        // Of several that leave at the same time, none would be alone as long as all are there.
+        let is_last = is_alone() || (lock_file.unlock(MEMBERS, MEMBERS).is_ok() && is_alone());
+        // Who comes now is a member like others.
+        is_last && matches!(lock_file.try_lock(MEMBERS, true), Ok(true))
+    }
+
+    /// As the last one: whether the disk has all of the log, so that it may go into the database. That
+    /// somebody was killed who had written to it leaves commits that nobody has synced.
+    fn settles_log(&self) -> bool {
+        !self.is_poisoned()
+            && !self.is_too_young()
+            && waiting::settle(self, self.next_ticket()).is_ok()
+    }
+
+    fn next_ticket(&self) -> u64 {
+        self.word(Word::Committed).fetch_add(1, Ordering::SeqCst) + 1
+    }
+
     /// Draws a ticket for a commit that has returned.
     pub(super) fn draw(&self) -> u64 {
         self.counters.commits.fetch_add(1, Ordering::Relaxed);
-        self.word(Word::Committed).fetch_add(1, Ordering::SeqCst) + 1
+        self.next_ticket()
+    }
+
+    /// The latest ticket that anybody has drawn.
+    pub(super) fn latest(&self) -> u64 {
+        self.committed()
     }
 
     /// Waits until a ticket is settled.
@@ -313,21 +351,22 @@ impl Group for Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // In a forked child neither can be locked, and both are left alone.
-        if let Ok(locked) = self.connection.lock() {
-            let is_poisoned = self.is_poisoned();
-            if is_poisoned {
-                let _ = locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(true));
-            }
-            // What it has to say, it says as a failed sync.
-            let _ = locked.close();
-            // A page that says that nothing may be acknowledged stays for whoever opens the database.
-            if !is_poisoned
-                && !self.is_poisoned()
-                && matches!(self.page.lock_file().try_lock(MEMBERS, false), Ok(true))
-            {
-                self.page.remove();
-            }
+        // In a forked child it cannot be locked, and the page is left alone as well.
+        if self.connection.lock().is_err() {
+            return;
+        }
+        let is_settled = self.is_last() && self.settles_log();
+        let Ok(locked) = self.connection.lock() else {
+            return;
+        };
+        if is_settled {
+            let _ = locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(false));
+        }
+        // Should its checkpoint fail, the log is there, and the disk has it.
+        let _ = locked.close();
+        // A page that says what is to be done first stays for whoever opens the database.
+        if is_settled && matches!(self.page.lock_file().try_lock(MEMBERS, false), Ok(true)) {
+            self.page.remove();
         }
     }
 }
