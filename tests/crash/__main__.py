@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.crash import controls, kept, report, trouble
-from tests.crash.callers import SHARED, Play
+from tests.crash.callers import Play
 from tests.crash.campaign import VIOLATIONS, Task, run
 from tests.crash.judge import Judge, Tally
 from tests.crash.recording import ROOT, Player
 from tests.crash.verdict import Opener
-from tests.crash.workloads import LONG, PROCESSES
+from tests.crash.workloads import LONG, PROCESSES, profiles_of
 from tests.faults.injector import SUPPORTED, build
 
 from oxlite import sqlite3
@@ -65,11 +65,11 @@ def machine() -> str:
 
 
 def plays(seed: int, wanted: str | None) -> Iterator[Task]:
-    """All workloads with both profiles, again and again."""
+    """All workloads with their profiles, again and again."""
     names = [name for name in [*LONG, PROCESSES] if wanted in (None, name)]
     while True:
         for name in names:
-            for profile in ("durable", "web", SHARED):
+            for profile in profiles_of(name):
                 yield Task(Play(name, profile, seed), _RANDOM_IMAGES)
         seed += 1
 

@@ -104,8 +104,9 @@ class Stage:
         self.pragmas = {"wal_autocheckpoint": generator.choice((4, 8, 20, 40)), **play.pragmas}
         self.options = {"durable_commit": generator.choice(("group", "group", "each"))}
         self.options |= play.options
-        is_troubled = play.trouble is not None
-        self.timeout_seconds = _TIMEOUT_IN_TROUBLE_SECONDS if is_troubled else _TIMEOUT_SECONDS
+        self.is_troubled = play.trouble is not None
+        """Whether calls fail, so that transactions may as well."""
+        self.timeout_seconds = _TIMEOUT_IN_TROUBLE_SECONDS if self.is_troubled else _TIMEOUT_SECONDS
         self.prepared: list[int] = []
         """The tokens of the transactions that were there before the recording."""
 
@@ -184,7 +185,7 @@ class Caller:
         try:
             work(rows)
         except (AbandonedError, sqlite3.Error, MemoryError) as error:
-            if self.stage.play.trouble is None and not is_doomed:
+            if not self.stage.is_troubled and not is_doomed:
                 raise
             is_open = is_unknown(error) and not is_doomed
             mark("unknown" if is_open else "failed", token=token, error=repr(error))

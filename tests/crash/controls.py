@@ -16,6 +16,8 @@ from tests.crash.recording import Player
 from tests.crash.workloads import PROCESSES
 
 _HEADER_BYTES = 32
+_MOST_BYTES = 131_071
+"""SQLite's VFS writes no more at once."""
 
 Change = Callable[[list[Event]], list[Event]]
 
@@ -125,19 +127,32 @@ def with_syncs_of_the_first_log(events: list[Event]) -> list[Event]:
 def without_renewals_of_logs(events: list[Event]) -> list[Event]:
     """A log of which a sync has failed is believed by whoever begins anew, as it reads.
 
-    SQLite itself writes nothing but the header to the beginning of a log.
+    SQLite itself writes nothing but the header to the beginning of a log; the parts of a renewal
+    follow one another.
     """
     logs = _inodes(events, lambda name: name.endswith("-wal"))
-    renewals = [
-        event
-        for event in events
-        if event.kind is Kind.WRITE
-        and event.file in logs
-        and event.first == 0
-        and len(event.content) > _HEADER_BYTES
-    ]
+    renewals = set()
+    ends: dict[int, int] = {}
+    for event in events:
+        if event.kind is not Kind.WRITE or event.file not in logs:
+            continue
+        length = len(event.content)
+        is_first = event.first == 0 and length > _HEADER_BYTES
+        if is_first or ends.pop(event.file, None) == event.first:
+            renewals.add(event.place)
+            ends[event.file] = event.first + length
     assert renewals
-    return [event for event in events if event not in renewals]
+    return [event for event in events if event.place not in renewals]
+
+
+def without_long_renewals_of_logs(events: list[Event]) -> list[Event]:
+    """The same, of logs that are written in several parts."""
+    changed = without_renewals_of_logs(events)
+    logs = _inodes(events, lambda name: name.endswith("-wal"))
+    longest = max(e.first + len(e.content) for e in events if e.file in logs and e.content)
+    assert longest > _MOST_BYTES
+    assert len(events) - len(changed) > 1
+    return changed
 
 
 _LOST = frozenset({"lost"})
@@ -217,6 +232,17 @@ CONTROLS = [
         _CORRUPT,
         without_renewals_of_logs,
     ),
+    Control(
+        "shared: the same with a long log",
+        Play("begun again", SHARED, 23),
+        _CORRUPT,
+        without_long_renewals_of_logs,
+    ),
+    Control(
+        "shared: who closes last brings a long log into the database before it is renewed",
+        Play("renewed too late", SHARED, 24),
+        _CORRUPT,
+    ),
 ]
 
 
@@ -231,4 +257,7 @@ def judge(player: Player, judge: Judge, control: Control, random_images: int) ->
         return max((kinds[kind] for kind in control.kinds), default=0) >= _ENOUGH
 
     events = control.change(recording.events)
-    return judge.judge(recording, random_images, events=events, is_enough=is_enough)
+    # Where somebody was to leave a log behind, the mistake is made after that.
+    lefts = (n for n, e in enumerate(events) if e.kind is Kind.MARK and b'"left"' in e.content)
+    first = next(lefts, 0)
+    return judge.judge(recording, random_images, lambda number: number > first, events, is_enough)

@@ -4,6 +4,7 @@ It is written by ``tests/faults/interposer``, where ``log.rs`` says how.
 """
 
 import enum
+import errno
 import mmap
 import struct
 from collections.abc import Iterator
@@ -56,6 +57,18 @@ def read(path: Path) -> list[Event]:
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
         return list(_events(content))
+
+
+def with_failures_of_the_killed(events: list[Event]) -> list[Event]:
+    """Each sync in which a process was killed has failed, and nobody has been told."""
+    told = {event.first for event in events if event.kind is Kind.SYNC_ENDS}
+    changed = []
+    for event in events:
+        changed.append(event)
+        if event.kind is Kind.SYNC_BEGINS and event.place not in told:
+            end = event._replace(kind=Kind.SYNC_ENDS, first=event.place, second=errno.EIO)
+            changed.append(end)
+    return changed
 
 
 def _events(content: mmap.mmap) -> Iterator[Event]:

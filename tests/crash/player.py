@@ -5,50 +5,22 @@ each with a line: how its children ended. A child is made by a fork, before anyt
 is opened: what is loaded need not be loaded again, and it may be killed.
 """
 
-import faulthandler
 import json
 import os
 import shutil
 import signal
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.crash.callers import Play, Stage
+from tests.crash.children import ended, in_a_child
 from tests.crash.recorder import Recorder
 from tests.crash.workloads import WORKLOADS, process, schema
 from tests.faults.kinds import FAULTS
 
-_SECONDS = 60
 _PROCESSES = 3
 CALLS = sorted({fault.call for fault in FAULTS.values()})
-
-
-def in_a_child(work: Callable[[], object]) -> int:
-    """Has a child do it; its process number."""
-    # It has a thread of its own, which a child would wait for in vain.
-    faulthandler.cancel_dump_traceback_later()
-    child = os.fork()
-    if child:
-        return child
-    code = 1
-    try:
-        faulthandler.dump_traceback_later(_SECONDS, exit=True)
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def ended(child: int) -> int:
-    """How a child ends: its code, or the negative number of a signal."""
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
 
 
 def play(recorder: Recorder, task: dict[str, Any]) -> None:

@@ -15,7 +15,10 @@ from tests.crash import log
 from tests.crash.callers import Play
 from tests.crash.disk import Content, Disk, UnknowableError
 from tests.crash.log import Event, Kind
+from tests.crash.verdict import DATABASE
+from tests.crash.workloads import WORKLOADS
 from tests.faults.judge import scratch
+from tests.pages import remove_page_of
 
 ROOT = Path(__file__).resolve().parents[2]
 _LOG_BYTES = 1 << 28
@@ -120,7 +123,12 @@ class Player:
         if code != 0 and not (code == KILLED and play.trouble is not None):
             errors = self._errors.read_text(errors="replace")
             raise PlayerError(f"{play} ended with {code}:\n{errors[-4000:]}")
-        recording = Recording(play, files_of(base), log.read(path), files_of(folder), code)
+        events = log.read(path)
+        workload = WORKLOADS.get(play.workload)
+        if workload is not None and workload.forgets_failures:
+            events = log.with_failures_of_the_killed(events)
+        recording = Recording(play, files_of(base), events, files_of(folder), code)
+        remove_page_of(folder / DATABASE)
         for made in (folder, base):
             shutil.rmtree(made)
         path.unlink()

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from tests.crash import controls, kept, trouble
-from tests.crash.callers import SHARED, Play
+from tests.crash.callers import Play
 from tests.crash.controls import CONTROLS, Control
 from tests.crash.judge import Judge, Tally
 from tests.crash.recording import Player
 from tests.crash.verdict import Opener
-from tests.crash.workloads import LONG, PROCESSES, SHORT
+from tests.crash.workloads import LONG, PROCESSES, SHORT, profiles_of
 from tests.faults.injector import SUPPORTED, build
 
 from oxlite import _native
@@ -55,8 +55,10 @@ def told(tally: Tally) -> list[str]:
     return [f"{one.play} at {one.point}, {one.image.shape}: {one.what}" for one in tally.violations]
 
 
-@pytest.mark.parametrize("profile", ["durable", "web", SHARED])
-@pytest.mark.parametrize("workload", [*LONG, PROCESSES])
+@pytest.mark.parametrize(
+    ("workload", "profile"),
+    [(name, profile) for name in [*LONG, PROCESSES] for profile in profiles_of(name)],
+)
 def test_power_cuts(player: Player, judge: Judge, workload: str, profile: str) -> None:
     print(f"OXLITE_CRASH_SEED={SEED}")
     recording = player.record(Play(workload, profile, SEED))

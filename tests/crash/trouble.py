@@ -17,7 +17,7 @@ from tests.crash.disk import Mercy
 from tests.crash.judge import Judge, Tally
 from tests.crash.log import Kind
 from tests.crash.recording import Player, Recording
-from tests.crash.workloads import PROCESSES, SHORT
+from tests.crash.workloads import PROCESSES, SHORT, profiles_of
 from tests.faults.kinds import FAULTS, Fault
 
 KILL = -2
@@ -80,7 +80,7 @@ def _modes(fault: Fault) -> list[bool]:
 def plays(player: Player, seed: int) -> Iterator[Play]:
     """Every fault and every killing at every place."""
     for workload in SHORT:
-        for profile in ("durable", "web", SHARED):
+        for profile in profiles_of(workload):
             play = Play(workload, profile, seed)
             counts = counts_of(player, play)
             for call in CALLS:
@@ -148,7 +148,14 @@ def judge(player: Player, judge: Judge, play: Play, random_images: int) -> Tally
 
 
 def _struck(recording: Recording) -> int | None:
+    """After how many events the trouble began; not that of who was to leave a log behind."""
+    struck = None
     for number, event in enumerate(recording.events, 1):
-        if event.kind is Kind.MARK and json.loads(event.content)["what"] == "struck":
-            return number
-    return None
+        if event.kind is not Kind.MARK:
+            continue
+        match json.loads(event.content)["what"]:
+            case "left":
+                struck = None
+            case "struck" if struck is None:
+                struck = number
+    return struck

@@ -3,14 +3,17 @@
 How many threads meet where is up to them; what they want to do follows from the seed.
 """
 
+import errno
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tests.crash.callers import Caller, Stage, make_schema
+from tests.crash.callers import SHARED, Caller, Stage, make_schema
+from tests.crash.children import ended, in_a_child
 from tests.crash.ledger import ADD_ENTRY, payload_of
 from tests.crash.verdict import COPY
 
@@ -18,6 +21,15 @@ import oxlite
 from oxlite import sqlite3
 
 _BACKUP_SECONDS = 10.0
+
+_LONG_LOG_BYTES = 160_000
+"""More than SQLite's VFS writes at once (131,071), so that it is written again in several parts."""
+_PAGE_BYTES = 1024
+_FILLERS = (5, 7, 9)
+"""Callers with so many entries that their part of the index has pages of its own."""
+_FILLING = range(5_001, 5_006)
+_KILL = -2
+"""The effect of a fault that kills the process: see the interposer."""
 
 
 def checkpoint(connection: sqlite3.Connection, generator: random.Random) -> None:
@@ -216,6 +228,64 @@ def recovery(stage: Stage) -> None:
                 caller.on_connection(connection, parts, False)
 
 
+def begun_again(stage: Stage) -> None:
+    """All who write end in a sync, with a long log; then somebody begins anew. Twice."""
+    for number in range(2):
+        _leave_a_long_log(stage, number, is_killed=(stage.play.seed + number) % 2 == 0)
+        caller = Caller(stage, 30 + number)
+        with stage.database() as database:
+            caller.anything(database, 3)
+
+
+def renewal(stage: Stage) -> None:
+    """A long log is left, whose last sync has failed; to be played with trouble after that."""
+    _leave_a_long_log(stage, 0, is_killed=stage.play.seed % 2 == 0)
+    caller = Caller(stage, 1)
+    for _ in range(3):
+        with _trouble_tolerated(), stage.connection() as connection:
+            for parts in (1, 3):
+                caller.on_connection(connection, parts, False)
+
+
+def renewed_too_late(stage: Stage) -> None:
+    """A long log is left, and brought into the database by who closes it, before it is renewed."""
+    _leave_a_long_log(stage, 0, is_killed=False)
+    connection = oxlite.connect(stage.path, profile="web", isolation_level=None)
+    connection.execute("SELECT count(*) FROM entry").fetchall()
+    connection.close()
+
+
+def _leave_a_long_log(stage: Stage, number: int, is_killed: bool) -> None:
+    """Has a process write until the log is long; its last sync fails, or it is killed in that.
+
+    What it writes last goes to a page of the index that is not in the log before: between the
+    entries of two callers that were there.
+    """
+
+    def work() -> None:
+        caller, last = Caller(stage, 20 + number), Caller(stage, _FILLERS[number] + 1)
+        log = stage.path.with_name(f"{stage.path.name}-wal")
+        with stage.connection(wal_autocheckpoint=0) as connection:
+            while not log.exists() or log.stat().st_size < _LONG_LOG_BYTES:
+                caller.on_connection(connection, 24, False)
+            stage.is_troubled = True
+            effect = _KILL if is_killed else errno.EIO
+            stage.recorder.injector.arm("sync", 1, False, effect)
+            last.on_connection(connection, 3, False)
+            stage.recorder.injector.disarm()
+
+    def untroubled() -> None:
+        # What its parent has armed is not meant for it.
+        stage.recorder.injector.disarm()
+        stage.is_troubled = False
+        work()
+
+    code = ended(in_a_child(untroubled))
+    if code != (-signal.SIGKILL if is_killed else 0):
+        raise AssertionError(f"who leaves a log ended with {code}")
+    stage.recorder.mark("left")
+
+
 def _trouble_tolerated() -> suppress:
     """Goes on behind what has failed where nothing is promised: opening, checkpoints, closing."""
     return suppress(sqlite3.Error, MemoryError)
@@ -251,17 +321,48 @@ def a_log_left(stage: Stage) -> None:
         path.write_bytes(content)
 
 
+def filled(stage: Stage) -> None:
+    """A database with entries, so that a transaction may change pages that no other one does."""
+    stage.page_size = _PAGE_BYTES
+    schema(stage)
+    connection = oxlite.connect(stage.path, profile="durable", isolation_level=None)
+    for caller in _FILLERS:
+        for number in _FILLING:
+            token = caller * 10_000 + number
+            rows = [(caller, token, part, payload_of(token, part)) for part in range(24)]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(ADD_ENTRY, rows)
+            connection.execute("COMMIT")
+            stage.prepared.append(token)
+    connection.close()
+
+
+PROFILES = ("durable", "web", SHARED)
+
+
 @dataclass(frozen=True)
 class Workload:
     """What is played, and what there is before."""
 
     play: Callable[[Stage], None]
     prepare: Callable[[Stage], None] = schema
+    profiles: tuple[str, ...] = PROFILES
+    """With which it is played."""
+    forgets_failures: bool = False
+    """Whether a sync fails in which a process is killed.
+
+    For those of which nobody is left then: while others have the log open, they are told.
+    """
 
     @property
     def name(self) -> str:
         """What it is called."""
         return self.play.__name__.replace("_", " ")
+
+
+def profiles_of(name: str) -> tuple[str, ...]:
+    """With which profiles a workload is played."""
+    return WORKLOADS[name].profiles if name in WORKLOADS else PROFILES
 
 
 def _named(*workloads: Workload) -> dict[str, Workload]:
@@ -278,14 +379,19 @@ LONG = _named(
     Workload(opened_again),
     Workload(new, nothing),
     Workload(backup),
+    Workload(begun_again, filled, (SHARED,), forgets_failures=True),
 )
 SHORT = _named(
     Workload(short),
     Workload(short_crowd),
     Workload(short_backup),
     Workload(recovery, a_log_left),
+    Workload(renewal, filled, (SHARED,), forgets_failures=True),
 )
-CONTROLLED = _named(Workload(beside_an_outsider))
+CONTROLLED = _named(
+    Workload(beside_an_outsider),
+    Workload(renewed_too_late, filled, (SHARED,)),
+)
 """Those in which somebody does wrong on purpose."""
 WORKLOADS = LONG | SHORT | CONTROLLED
 
