@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream test-django bench oha fuzz faults crash loom asan lint fmt clean soak
+.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream test-django bench oha fuzz faults crash loom asan lint fmt clean soak kills
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -72,6 +72,9 @@ crash: build ## Cut the power at every moment of recorded workloads: IMAGES=1000
 	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(PLACES),--places $(PLACES))
 soak: build ## Write for long beside readers of all kinds, and see how long the log becomes: MINUTES=10
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),10)
+
+kills: build ## Kill all who share their syncs, again and again, and begin anew: KILLS=5000 SEED=
+	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-sqlite --package oxlite-core --lib \
