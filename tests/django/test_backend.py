@@ -90,6 +90,22 @@ print(os.wait()[1], Group.objects.count())
     assert said == "0 2"
 
 
+def test_a_connection_is_usable_when_it_is_open(tmp_path: Path) -> None:
+    said = run(
+        tmp_path / "app.db",
+        """
+print(connection.is_usable())
+connection.close()
+print(connection.is_usable())
+connection.connect()
+print(connection.is_usable())
+connection.connection.close()
+print(connection.is_usable())
+""",
+    )
+    assert said.split() == ["True", "False", "True", "False"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

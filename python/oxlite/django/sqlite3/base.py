@@ -252,7 +252,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             super()._close()
 
     def is_usable(self) -> bool:
-        """Whether the connection still answers: not after a COMMIT whose outcome is unknown."""
+        """Whether there is a connection that answers: not after a COMMIT of unknown outcome."""
+        if self.connection is None:
+            return False
         try:
             self.connection.execute("SELECT 1").fetchone()
         except Database.Error:
