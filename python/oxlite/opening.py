@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Literal, TypedDict
 
-from oxlite import sqlite3
+from oxlite import _native, sqlite3
 from oxlite.sqlite3 import Connection
 
-__all__ = ["ConnectOptions", "connect", "driver_connection"]
+__all__ = ["ConnectOptions", "confine", "connect", "driver_connection"]
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -164,3 +164,16 @@ def driver_connection(connection: Connection) -> Connection:
             " oxlite.sqlite3.Connection can be found"
         )
     return inside  # type: ignore[return-value]
+
+
+def confine(connection: Connection, to_this_thread: bool) -> None:
+    """Say that only this thread uses a connection from now on, or that any may again.
+
+    For who sees to that himself, with ``check_same_thread=False``. Who would wait for a transaction
+    that only he can end is refused at once.
+
+    Args:
+        connection: What ``connect`` has returned, or whoever has wrapped it.
+        to_this_thread: Whether only this thread does.
+    """
+    _native.confine(driver_connection(connection), to_this_thread)

@@ -68,6 +68,21 @@ def test_a_target_of_the_other_sqlite_is_told_how_to_open_it() -> None:
     target.close()
 
 
+class OtherRow(standard_library.Row):
+    """A row of the other SQLite's."""
+
+
+@pytest.mark.parametrize("factory", [standard_library.Row, OtherRow])
+def test_a_row_of_the_other_sqlite_is_refused_when_it_is_set(factory: type) -> None:
+    connection = sqlite3.connect(":memory:")
+    cursor = connection.cursor()
+    for target in (connection, cursor):
+        with pytest.raises(TypeError, match=r"set row_factory to oxlite\.sqlite3\.Row"):
+            target.row_factory = factory
+        assert target.row_factory is None
+    connection.close()
+
+
 def test_classes_go_by_the_name_under_which_they_are_found() -> None:
     """Also in a ``repr``: whoever reads ``<oxlite.sqlite3.Row …>`` knows whose row that is."""
     classes = {name: found for name, found in vars(sqlite3).items() if isinstance(found, type)}

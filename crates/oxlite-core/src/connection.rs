@@ -144,6 +144,14 @@ impl Connection {
         self.has_callbacks.load(Ordering::Relaxed)
     }
 
+    /// From now on only this thread uses the connection, or any may again. Who would wait for the write lock
+    /// that he holds himself, by a connection which only he uses, is refused at once.
+    pub fn confine(&self, to_this_thread: bool) {
+        if let Some(writer) = &self.writer {
+            writer.confine(to_this_thread);
+        }
+    }
+
     /// Who else of this process has the main database open, if it is a file: another SQLite, or plain
     /// reading. Takes some 50 microseconds.
     pub fn other_users(&self, locked: &Locked<'_>) -> Option<OtherUsers> {

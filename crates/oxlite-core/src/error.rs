@@ -107,6 +107,7 @@ impl Error {
         };
         let holder = match held {
             Some(Held::Told(holder)) => Some(holder),
+            Some(Held::ByThisThread(holder)) => holder,
             Some(Held::Seen(_) | Held::Unknown) | None => None,
         };
         Self::Locked { error, holder }

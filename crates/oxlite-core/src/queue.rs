@@ -17,7 +17,7 @@ mod patience;
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{BusyWait, Locked, Mutex, WriteQueue, codes};
@@ -27,10 +27,11 @@ use crate::error::Result;
 
 pub(crate) use gate::is_on_network;
 pub(crate) use holder::Held;
+use holder::this_thread;
 pub use holder::{Holder, PidNamespace};
 pub(crate) use lane::Lane;
-use lane::Pass;
 pub use lane::QueueStatistics;
+use lane::{Comer, HeldByThisThread, Pass};
 use patience::Patience;
 
 /// How often a writer in line tries SQLite's lock, in case those before it do nothing: a process that
@@ -62,6 +63,8 @@ pub(crate) struct Writer {
     timeout: Duration,
     /// Whether it tries SQLite's lock before it stands in line with other processes.
     is_forward: AtomicBool,
+    /// The only thread that uses the connection; 0 if any may.
+    thread: AtomicU32,
     wait: Mutex<Wait>,
 }
 
@@ -73,6 +76,8 @@ struct Wait {
     began: Instant,
     /// The right to try, while it does and for as long as it has the lock.
     pass: Option<Pass>,
+    /// Whether this thread has that right by another connection, so that no wait would end.
+    is_own: bool,
 }
 
 impl Writer {
@@ -88,10 +93,12 @@ impl Writer {
             deadline: Arc::clone(deadline),
             timeout,
             is_forward: AtomicBool::new(false),
+            thread: AtomicU32::new(0),
             wait: Mutex::new(Wait {
                 entered: None,
                 began: Instant::now(),
                 pass: None,
+                is_own: false,
             }),
         });
         let at_the_lock = Arc::clone(&writer);
@@ -118,6 +125,13 @@ impl Writer {
         self.is_forward.store(true, Ordering::Relaxed);
     }
 
+    /// From now on only this thread uses the connection, or any may. Who waits for a transaction that only
+    /// he can end is refused at once.
+    pub(crate) fn confine(&self, to_this_thread: bool) {
+        let thread = if to_this_thread { this_thread() } else { 0 };
+        self.thread.store(thread, Ordering::Relaxed);
+    }
+
     fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {
         Patience::new(&self.deadline, began, self.timeout, wait)
     }
@@ -126,6 +140,9 @@ impl Writer {
     fn try_again(&self, wait: &BusyWait<'_>) -> bool {
         let mut state = self.wait.lock();
         let has_write_lock = wait.has_write_lock();
+        if state.is_own && !has_write_lock {
+            return false;
+        }
         if wait.calls == 0 {
             // What was spent in line counts only towards the write lock itself.
             let entered = state.entered.filter(|_| !has_write_lock);
@@ -172,7 +189,15 @@ impl WriteQueue for InFront {
         let patience = writer.patience(began, wait);
         // Without a pass, since the time is up, it tries the lock once, as every connection does.
         let is_forward = writer.is_forward.load(Ordering::Relaxed);
-        let pass = writer.lane.enter(&writer.deadline, &patience, is_forward);
+        let comer = Comer {
+            deadline: &writer.deadline,
+            thread: writer.thread.load(Ordering::Relaxed),
+        };
+        let (pass, is_own) = match writer.lane.enter(comer, &patience, is_forward) {
+            Ok(pass) => (pass, false),
+            // It is not in line, and has the lock if it needs another database's alone.
+            Err(HeldByThisThread) => (None, true),
+        };
         if patience.is_cancelled() {
             return Err(oxlite_sqlite::Error::from_code(codes::SQLITE_INTERRUPT));
         }
@@ -180,6 +205,7 @@ impl WriteQueue for InFront {
             entered: Some(began),
             began,
             pass,
+            is_own,
         };
         Ok(())
     }
@@ -207,5 +233,6 @@ impl WriteQueue for InFront {
         let mut wait = self.0.wait.lock();
         wait.entered = None;
         wait.pass = None;
+        wait.is_own = false;
     }
 }

@@ -7,16 +7,16 @@
 //!
 //! Invariant: only `bytes_of` looks into a buffer, and it lets it go before it returns.
 
-use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 use oxlite_core::Connection as Core;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple};
 
 use crate::error::ProgrammingError;
+use crate::type_names::{is_of_class, type_name};
 
 /// What becomes of an object that is a single value and no instance of Python's own numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,16 +91,7 @@ pub(crate) fn is_single_value(object: &Bound<'_, PyAny>) -> bool {
         object.is_instance_of::<PyBytes>() || object.is_exact_instance_of::<PyByteArray>();
     !is_bytes
         && exports_buffer(object)
-        && (is_scalar_of_numpy(object) || dimensions(object) == Some(0))
-}
-
-/// Whether it derives from `numpy.generic`, which need not be imported to tell.
-fn is_scalar_of_numpy(object: &Bound<'_, PyAny>) -> bool {
-    let bases = object.get_type().mro();
-    bases.iter().any(|base| {
-        base.cast::<PyType>()
-            .is_ok_and(|base| name_of(base) == "numpy.generic")
-    })
+        && (is_of_class(object, "numpy.generic") || dimensions(object) == Some(0))
 }
 
 fn dimensions(object: &Bound<'_, PyAny>) -> Option<usize> {
@@ -134,16 +125,4 @@ pub(crate) fn number_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
             type_name(object)
         ))),
     }
-}
-
-/// The name of an object's type as CPython's own messages have it: with its module where it is written
-/// in C, without where it is written in Python.
-pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
-    name_of(&object.get_type())
-}
-
-fn name_of(class: &Bound<'_, PyType>) -> String {
-    // SAFETY: the GIL is held; every type that is ready has a name, which lives as long as the type.
-    let name = unsafe { CStr::from_ptr((*class.as_type_ptr()).tp_name) };
-    name.to_string_lossy().into_owned()
 }

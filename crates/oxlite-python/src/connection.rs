@@ -436,6 +436,7 @@ fn initialize(
         false => ANY_THREAD,
     };
     connection.owner_thread.store(owner, Ordering::Relaxed);
+    core.confine(check_same_thread.0);
     connection.connect_to(Some(core));
     audit(py, ("sqlite3.connect/handle", object))?;
     if looks_for_converters {

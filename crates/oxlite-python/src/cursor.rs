@@ -17,7 +17,7 @@ use crate::error::ProgrammingError;
 use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, at_the_end, detached};
 use crate::parameters::Argument;
-use crate::row::Row;
+use crate::row::{Row, refuse_other_rows};
 use crate::signature::wrong_type;
 use crate::values::TextFactory;
 
@@ -431,15 +431,17 @@ impl Cursor {
     }
 
     #[setter]
-    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
+    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) -> PyResult<()> {
+        refuse_other_rows(factory.as_ref().map(|factory| factory.bind(py)))?;
         // Outside the cell: it may be the last reference, whose finaliser is Python code.
         let replaced = std::mem::replace(&mut self.state.attributes(py).row_factory, factory);
         drop(replaced);
+        Ok(())
     }
 
     #[deleter]
-    fn delete_row_factory(&self, py: Python<'_>) {
-        self.set_row_factory(py, None);
+    fn delete_row_factory(&self, py: Python<'_>) -> PyResult<()> {
+        self.set_row_factory(py, None)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -12,11 +12,12 @@ use pyo3::types::{PyInt, PyString};
 use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
-use crate::buffers::{SingleValues, type_name};
+use crate::buffers::SingleValues;
 use crate::callback;
 use crate::error::from_sqlite;
 use crate::gil::attached;
 use crate::parameters::{storable, value};
+use crate::type_names::type_name;
 use crate::values::object_of_value;
 
 /// The closure behind `create_function`, and what becomes of its results that are single values.

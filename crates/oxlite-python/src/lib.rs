@@ -34,6 +34,7 @@ mod session;
 mod shared_commit;
 mod signature;
 mod statement;
+mod type_names;
 mod values;
 mod version;
 mod writer;
@@ -153,6 +154,14 @@ mod native {
         let remaining = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)));
         let remaining = remaining.and_then(Result::ok);
         connection.get().core()?.deadline().wait_at_most(remaining);
+        Ok(())
+    }
+
+    /// From now on only this thread uses the connection, or any may again: for who sees to that himself, with
+    /// `check_same_thread` switched off.
+    #[pyfunction]
+    fn confine(connection: &Bound<'_, Connection>, to_this_thread: bool) -> PyResult<()> {
+        connection.get().core()?.confine(to_this_thread);
         Ok(())
     }
 

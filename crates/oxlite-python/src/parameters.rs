@@ -17,8 +17,9 @@ use pyo3::types::{
 use smallvec::SmallVec;
 
 use crate::adaptation::{adapt_to_bind, adapts_base_types};
-use crate::buffers::{self, SingleValues, type_name};
+use crate::buffers::{self, SingleValues};
 use crate::error::{ProgrammingError, from_core};
+use crate::type_names::type_name;
 use crate::version;
 
 /// Values borrowed from the objects of one or more parameter sets, one after the other.

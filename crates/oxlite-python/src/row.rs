@@ -3,14 +3,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyInt, PyIterator, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyInt, PyIterator, PyList, PySlice, PyString, PyTuple, PyType};
 
 use crate::cursor::Cursor;
+use crate::type_names::derives_from;
 
 /// A row that may be indexed by position, by slice and, in any case, by column name.
 ///
@@ -153,6 +154,19 @@ impl Row {
         visit.call(&self.data)?;
         visit.call(&self.description)
     }
+}
+
+/// Refuses the standard library's `Row` as a factory, which takes the standard library's cursors alone: as
+/// soon as it is set, and not at the first row.
+pub(crate) fn refuse_other_rows(factory: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let class = factory.and_then(|factory| factory.cast::<PyType>().ok());
+    if class.is_none_or(|class| !derives_from(class, "sqlite3.Row")) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(
+        "the standard library's sqlite3.Row takes the standard library's cursors alone: set row_factory to \
+         oxlite.sqlite3.Row",
+    ))
 }
 
 /// Column names of ASCII match whatever their case, as in SQL; others match exactly.

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::buffers::type_name;
+use crate::type_names::type_name;
 use crate::version;
 
 /// What `connect` takes by position after the database.

@@ -200,8 +200,9 @@ impl Writer {
         self.opened(py)
             .and_then(|connection| {
                 let remaining = self.timeout.saturating_sub(began.elapsed());
-                let deadline = connection.get().core()?.deadline();
-                deadline.wait_at_most(Some(remaining));
+                let core = connection.get().core()?;
+                core.deadline().wait_at_most(Some(remaining));
+                core.confine(true);
                 lent.append(connection)
             })
             .inspect_err(|_| self.give(py))
@@ -213,6 +214,7 @@ impl Writer {
             && let Ok(core) = connection.get().core()
         {
             core.deadline().wait_at_most(None);
+            core.confine(false);
         }
         self.retire(py);
         self.line.give();

@@ -163,6 +163,8 @@ class Database:
         self._upkeep = Upkeep()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
+        # Which task has the writer.
+        self._writes: ReferenceType[asyncio.Task[Any]] | None = None
         self._loans: WeakKeyDictionary[AbstractEventLoop, WeakSet[Loan]] = WeakKeyDictionary()
         # In which loops somebody may wait too long.
         self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
@@ -321,6 +323,7 @@ class Database:
 
     async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
         """Have a data modification done; ``None`` if it can only be done with the connection."""
+        self._refuse_to_wait_for_itself()
         loop, mailbox = current()
         future: Future[tuple[int, int | None, list[Any]]] = loop.create_future()
         job = self._writer.write(mailbox, future, sql, parameters, is_many)
@@ -371,7 +374,8 @@ class Database:
 
         Raises:
             oxlite.LockedError: The writer, or the lock, could not be had in time.
-            oxlite.sqlite3.ProgrammingError: The transaction was ended inside the block.
+            oxlite.sqlite3.ProgrammingError: This task has the writer already; or the transaction
+                was ended inside the block.
         """
         async with self._borrowed(self._writer) as connection:
             await connection.execute("BEGIN IMMEDIATE")
@@ -403,7 +407,17 @@ class Database:
         finally:
             await loan.end()
 
+    def _refuse_to_wait_for_itself(self) -> None:
+        """Refuse a task that has the writer, and would wait for it."""
+        if self._writes is not None and self._writes() is asyncio.current_task():
+            raise sqlite3.ProgrammingError(
+                "This task has the writer (it is inside db.write()) and would wait for itself:"
+                " write through the connection that db.write() has given."
+            )
+
     async def _take(self, connections: Connections) -> tuple[Loan, Connection]:
+        if connections is self._writer:
+            self._refuse_to_wait_for_itself()
         loop, mailbox = current()
         future: Future[sqlite3.Connection] = loop.create_future()
         job = connections.take(mailbox, future)
@@ -426,6 +440,8 @@ class Database:
         task = asyncio.current_task()
         name = "somebody" if task is None else f"task {task.get_name()!r}"
         self._lent[driver] = (name, time.monotonic())
+        if connections is self._writer:
+            self._writes = None if task is None else ref(task)
         return loan, loan.begin(driver)
 
     def _keeps(self, connections: Connections) -> bool:
@@ -435,6 +451,8 @@ class Database:
     def _take_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
+        if connections is self._writer:
+            self._writes = None
         is_usable = make_idle(connection, self._opener.restore)
         if not is_usable:
             with suppress(sqlite3.Error):

@@ -64,6 +64,8 @@ pub struct Holder {
 pub(crate) enum Held {
     /// It has told so.
     Told(Holder),
+    /// This thread, by another connection; what that has told.
+    ByThisThread(Option<Holder>),
     /// It has told nothing, and is one of these.
     Seen(Vec<Process>),
     /// Nothing.
@@ -74,6 +76,22 @@ impl fmt::Display for Held {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Told(holder) => write!(formatter, "held by {holder}"),
+            Self::ByThisThread(holder) => {
+                formatter.write_str("held by this thread itself, through another connection")?;
+                if let Some(Holder {
+                    held_for,
+                    statement,
+                    ..
+                }) = holder
+                {
+                    let seconds = held_for.as_secs_f64();
+                    write!(formatter, ", for {seconds:.1} s, with: {statement}")?;
+                }
+                formatter.write_str(
+                    "; it cannot end that transaction while it waits here: commit it first, or write \
+                     through its connection",
+                )
+            }
             Self::Seen(processes) => {
                 let own = processes::own_id();
                 let named: Vec<_> = processes
@@ -126,6 +144,15 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
+    /// Whether it is the thread that asks.
+    pub(super) fn is_this_thread(&self) -> bool {
+        let this = Author::current();
+        self.pid_namespace == PidNamespace::Own
+            && self.process_id == this.process_id
+            && this.thread_id != 0
+            && self.thread_id == this.thread_id
+    }
+
     /// From the bytes of a note.
     pub(super) fn read(note: &[u8]) -> Option<Self> {
         let end = note.iter().position(|byte| *byte == 0)?;
@@ -270,6 +297,11 @@ fn current_namespace() -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn current_namespace() -> u64 {
     UNKNOWN_NAMESPACE
+}
+
+/// This thread's number; 0 where it has none.
+pub(super) fn this_thread() -> u32 {
+    Author::current().thread_id
 }
 
 #[cfg(target_os = "linux")]

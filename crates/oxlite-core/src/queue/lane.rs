@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::gate::{Gate, Refusal};
-use super::holder::{Held, Holder, Note};
+use super::holder::{Held, Holder, Note, this_thread};
 use super::patience::Patience;
 use crate::deadline::Deadline;
 use crate::per_file::PerFile;
@@ -40,6 +40,8 @@ pub(crate) struct Lane {
 
 struct Line {
     is_taken: bool,
+    /// The thread that alone can give the pass back, while it is taken; 0 if any may.
+    taken_by: u32,
     waiting: VecDeque<Arc<Waiter>>,
     turn: Turn,
     /// What whoever has the pass holds the lock for, once that is so.
@@ -69,9 +71,23 @@ impl Turn {
     }
 }
 
+/// A connection that wants to write.
+#[derive(Clone, Copy)]
+pub(super) struct Comer<'c> {
+    /// By which it is known, and woken.
+    pub(super) deadline: &'c Arc<Deadline>,
+    /// The only thread that uses it, as the system numbers it; 0 if any may.
+    pub(super) thread: u32,
+}
+
+/// The pass is held by this very thread, which would wait for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeldByThisThread;
+
 /// A connection in line.
 struct Waiter {
     deadline: Arc<Deadline>,
+    thread: u32,
     has_pass: AtomicBool,
     /// Whether it has become the first, or its turn is asked for, since it last looked. Without it a
     /// call between its look and its sleep would be lost.
@@ -116,6 +132,7 @@ impl Lane {
         Self {
             line: Mutex::new(Line {
                 is_taken: false,
+                taken_by: 0,
                 waiting: VecDeque::new(),
                 turn: Turn {
                     of: 0,
@@ -176,16 +193,16 @@ impl Lane {
 
     /// Waits in line, then at the gate. `None` when patience has ended before a pass was to be had.
     ///
-    /// Whoever `is_forward` goes through the gate without a look. Whoever has a pass may not be at the head of the queue of processes: see
-    /// [`Pass::stand_in_line`].
+    /// Whoever `is_forward` goes through the gate without a look. Whoever has a pass may not be at the head of
+    /// the queue of processes: see [`Pass::stand_in_line`].
     pub(super) fn enter(
         self: &Arc<Self>,
-        connection: &Arc<Deadline>,
+        comer: Comer<'_>,
         patience: &Patience<'_>,
         is_forward: bool,
-    ) -> Option<Pass> {
-        if !self.line().take(connection) && !self.wait_in_line(connection, patience) {
-            return None;
+    ) -> Result<Option<Pass>, HeldByThisThread> {
+        if !self.line().take(comer) && !self.wait_in_line(comer, patience)? {
+            return Ok(None);
         }
         self.counters.passes.fetch_add(1, Ordering::Relaxed);
         let pass = Pass {
@@ -195,16 +212,30 @@ impl Lane {
         if !is_forward && let Some(mut gate) = self.gate() {
             gate.arrive(patience, self);
         }
-        Some(pass)
+        Ok(Some(pass))
     }
 
-    fn wait_in_line(&self, connection: &Arc<Deadline>, patience: &Patience<'_>) -> bool {
+    /// Whether a connection of this thread, and of no other, holds the pass.
+    pub(super) fn is_held_by_this_thread(&self) -> bool {
+        self.line().is_taken_by_this_thread()
+    }
+
+    fn wait_in_line(
+        &self,
+        comer: Comer<'_>,
+        patience: &Patience<'_>,
+    ) -> Result<bool, HeldByThisThread> {
         if patience.is_over() {
-            return false;
+            return Ok(false);
+        }
+        // It cannot become so while this thread waits.
+        if self.is_held_by_this_thread() {
+            return Err(HeldByThisThread);
         }
         self.counters.lane_waits.fetch_add(1, Ordering::Relaxed);
         let waiter = Arc::new(Waiter {
-            deadline: Arc::clone(connection),
+            deadline: Arc::clone(comer.deadline),
+            thread: comer.thread,
             has_pass: AtomicBool::new(false),
             is_called: AtomicBool::new(false),
         });
@@ -217,11 +248,11 @@ impl Lane {
                 let mut line = self.line();
                 waiter.is_called.store(false, Ordering::Relaxed);
                 if has_pass() {
-                    return true;
+                    return Ok(true);
                 }
                 if is_over {
                     line.withdraw(&waiter);
-                    return false;
+                    return Ok(false);
                 }
                 let is_first = line
                     .waiting
@@ -237,7 +268,7 @@ impl Lane {
                     _ if line.is_taken => Duration::MAX,
                     _ => {
                         line.hand_over();
-                        return true;
+                        return Ok(true);
                     }
                 }
             };
@@ -266,8 +297,14 @@ impl Lane {
     /// Who has the write lock, so far as is known; if it has told nothing, it is looked for that long.
     pub(crate) fn holder(&self, look_for: Duration) -> Held {
         let note = || self.line().note.as_ref().map(Note::as_holder);
+        if self.is_held_by_this_thread() {
+            return Held::ByThisThread(note());
+        }
         if let Some(holder) = note().or_else(|| self.published()) {
-            return Held::Told(holder);
+            return match holder.is_this_thread() {
+                true => Held::ByThisThread(Some(holder)),
+                false => Held::Told(holder),
+            };
         }
         let processes = match look_for.is_zero() {
             true => Vec::new(),
@@ -314,11 +351,16 @@ impl Lane {
 }
 
 impl Line {
+    fn is_taken_by_this_thread(&self) -> bool {
+        self.is_taken && self.taken_by != 0 && self.taken_by == this_thread()
+    }
+
     /// Takes the pass if it is free and this connection may go first.
-    fn take(&mut self, connection: &Arc<Deadline>) -> bool {
+    fn take(&mut self, comer: Comer<'_>) -> bool {
         if self.is_taken {
             return false;
         }
+        let connection = comer.deadline;
         let is_its_turn = self.turn.of == Arc::as_ptr(connection).addr();
         if self.waiting.is_empty() {
             if !is_its_turn || self.turn.remaining().is_zero() {
@@ -328,6 +370,7 @@ impl Line {
             return false;
         }
         self.is_taken = true;
+        self.taken_by = comer.thread;
         true
     }
 
@@ -335,6 +378,7 @@ impl Line {
     fn hand_over(&mut self) {
         if let Some(first) = self.waiting.pop_front() {
             self.is_taken = true;
+            self.taken_by = first.thread;
             self.turn = Turn::of(&first.deadline);
             first.has_pass.store(true, Ordering::Release);
             first.deadline.wake();

@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use super::Connection;
 use crate::error::lock_failed;
 use crate::options;
+use crate::row::refuse_other_rows;
 
 #[pymethods]
 impl Connection {
@@ -16,14 +17,16 @@ impl Connection {
     }
 
     #[setter]
-    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) {
+    fn set_row_factory(&self, py: Python<'_>, factory: Option<Py<PyAny>>) -> PyResult<()> {
+        refuse_other_rows(factory.as_ref().map(|factory| factory.bind(py)))?;
         let replaced = std::mem::replace(&mut self.attributes.get_mut(py).row_factory, factory);
         drop(replaced);
+        Ok(())
     }
 
     #[deleter]
-    fn delete_row_factory(&self, py: Python<'_>) {
-        self.set_row_factory(py, None);
+    fn delete_row_factory(&self, py: Python<'_>) -> PyResult<()> {
+        self.set_row_factory(py, None)
     }
 
     /// Called with the bytes of each TEXT value; `str` by default.

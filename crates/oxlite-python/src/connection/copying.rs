@@ -10,11 +10,12 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use super::{Connection, c_name, lock};
 use crate::backup::{self, Pace};
 use crate::blob::Blob;
-use crate::buffers::{bytes_like, type_name};
+use crate::buffers::bytes_like;
 use crate::error::{OperationalError, from_sqlite};
 use crate::gil::detached;
 use crate::options::Truth;
 use crate::signature::wrong_type;
+use crate::type_names::is_of_class;
 use crate::values::filled_bytes;
 
 #[pymethods]
@@ -145,11 +146,9 @@ impl Connection {
 
 /// The error for a target that is no connection, or one of another SQLite.
 fn not_a_target(target: &Bound<'_, PyAny>) -> PyErr {
-    let wanted = match type_name(target).as_str() {
-        "sqlite3.Connection" => {
-            "oxlite.sqlite3.Connection (open the target with oxlite.sqlite3.connect)"
-        }
-        _ => "oxlite.sqlite3.Connection",
+    let wanted = match is_of_class(target, "sqlite3.Connection") {
+        true => "oxlite.sqlite3.Connection (open the target with oxlite.sqlite3.connect)",
+        false => "oxlite.sqlite3.Connection",
     };
     wrong_type("backup() argument 'target'", wanted, target)
 }

@@ -12,6 +12,7 @@ a receiver of ``connection_created``, say it is always.
 import datetime
 import decimal
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -38,6 +39,7 @@ from oxlite.django.sqlite3.operations import DatabaseOperations
 from oxlite.django.sqlite3.options import check_options
 from oxlite.django.sqlite3.schema import DatabaseSchemaEditor
 from oxlite.django.sqlite3.validation import DatabaseValidation
+from oxlite.opening import confine
 
 __all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper", "SQLiteLoggedCursorWrapper"]
 
@@ -199,7 +201,25 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._only_reads = False
         self._read_only_savepoint = None
         self._changes_before = self._changes_taken_back = 0
+        if not self.allow_thread_sharing:
+            confine(connection, True)
         return connection
+
+    def inc_thread_sharing(self) -> None:
+        """Let other threads use the connection."""
+        super().inc_thread_sharing()
+        self._confine()
+
+    def dec_thread_sharing(self) -> None:
+        """End that. Raises ``RuntimeError`` if it was not begun."""
+        super().dec_thread_sharing()
+        self._confine()
+
+    def _confine(self) -> None:
+        """Tell the driver whether this thread alone may end the connection's transactions."""
+        is_its_thread = self._thread_ident == threading.get_ident()
+        if self.connection is not None and self._generation == _Process.generation:
+            confine(self.connection, is_its_thread and not self.allow_thread_sharing)
 
     def _note_journal(
         self, action: int, name: str | None, value: str | None, schema: str | None, _: str | None

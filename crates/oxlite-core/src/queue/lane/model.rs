@@ -20,8 +20,12 @@ fn write(preemptions: usize, writers: &'static [(usize, Duration)], ticks: usize
             Box::new(move || {
                 let deadline = Arc::new(Deadline::new(|| false));
                 for _ in 0..count {
-                    let pass = lane.enter(&deadline, &Patience::of(&deadline, timeout), false);
-                    if pass.is_some() {
+                    let comer = Comer {
+                        deadline: &deadline,
+                        thread: 0,
+                    };
+                    let pass = lane.enter(comer, &Patience::of(&deadline, timeout), false);
+                    if let Ok(Some(_pass)) = pass {
                         assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two passes");
                         // Where others may come by.
                         loom::thread::yield_now();
