@@ -1,8 +1,8 @@
 """The source tree, for tests that hold its architecture.
 
-A test that takes ``python_file``, ``rust_file`` or ``tracked_file`` runs once
-for every such file. These tests look at the checkout, not at an installed
-package, and need nothing of it imported unless they say so.
+A rule is one test, which looks at every file that it is about and names those that break it. These
+tests look at the checkout, not at an installed package, and need nothing of it imported unless they
+say so.
 """
 
 import ast
@@ -39,17 +39,29 @@ def _is_generated(path: Path) -> bool:
     )
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    for fixture, wanted in (
-        ("python_file", lambda path: path.suffix in {".py", ".pyi"}),
-        ("module_file", lambda path: path.suffix == ".py" and path.is_relative_to(PACKAGE)),
-        ("rust_file", lambda path: path.suffix == ".rs"),
-        ("tracked_file", lambda path: True),
-    ):
-        if fixture in metafunc.fixturenames:
-            files = sorted(filter(wanted, _tracked()))
-            names = [str(path.relative_to(ROOT)) for path in files]
-            metafunc.parametrize(fixture, files, ids=names)
+@pytest.fixture(scope="session")
+def tracked_files() -> list[Path]:
+    """Every file of the project."""
+    return sorted(_tracked())
+
+
+@pytest.fixture(scope="session")
+def python_files(tracked_files: list[Path]) -> list[Path]:
+    """Modules and stubs, of the package and of everything beside it."""
+    return [file for file in tracked_files if file.suffix in {".py", ".pyi"}]
+
+
+@pytest.fixture(scope="session")
+def module_files(tracked_files: list[Path]) -> list[Path]:
+    """The modules of the package."""
+    found = [file for file in tracked_files if file.suffix == ".py"]
+    return [file for file in found if file.is_relative_to(PACKAGE)]
+
+
+@pytest.fixture(scope="session")
+def rust_files(tracked_files: list[Path]) -> list[Path]:
+    """The files of the crates, and of the interposer of the tests."""
+    return [file for file in tracked_files if file.suffix == ".rs"]
 
 
 @pytest.fixture(scope="session")

@@ -91,41 +91,57 @@ def _is_room(name: str, package_directory: Path) -> bool:
     return (package_directory / name).is_dir() or (package_directory / f"{name}.py").exists()
 
 
-def test_every_room_has_a_place(module_file: Path, package_directory: Path) -> None:
-    own = room(".".join(module_name(module_file, package_directory)))
-    assert own in BELOW, f"say in {__name__} what the room {own!r} may import"
+@pytest.fixture(scope="module")
+def rooms(module_files: list[Path], package_directory: Path) -> dict[Path, str]:
+    """Which room each module is in."""
+    names = {file: room(".".join(module_name(file, package_directory))) for file in module_files}
+    return {file: name for file, name in names.items() if name is not None}
 
 
-def test_imports_run_one_way(module_file: Path, package_directory: Path) -> None:
-    own = room(".".join(module_name(module_file, package_directory)))
-    assert own is not None
-    wrong = imported_rooms(module_file, package_directory) - BELOW[own] - {own}
-    assert not wrong, f"{own} must not import {sorted(wrong)}"
+def test_every_room_has_a_place(rooms: dict[Path, str]) -> None:
+    """``BELOW`` says what each may import."""
+    assert len(rooms) > 200
+    assert set(rooms.values()) - BELOW.keys() == set()
 
 
-def test_rooms_above_the_faces_use_public_names(module_file: Path, package_directory: Path) -> None:
-    own = room(".".join(module_name(module_file, package_directory)))
-    if own not in PUBLIC_NAMES_ONLY:
-        return
-    private = [
-        name
-        for name in imported(module_file, package_directory)
-        if room(name) not in {None, own} and _has_private_part(name)
-    ]
-    assert not private
-
-
-def test_the_extension_is_not_named_in_passing(module_file: Path, package_directory: Path) -> None:
-    path = module_file.relative_to(package_directory).as_posix()
-    own = room(".".join(module_name(module_file, package_directory)))
-    if own not in PUBLIC_NAMES_ONLY or path in MAY_NAME_THE_EXTENSION:
-        return
-    names = {
-        node.value
-        for node in ast.walk(ast.parse(module_file.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+def test_imports_run_one_way(rooms: dict[Path, str], package_directory: Path) -> None:
+    wrong = {
+        file: names
+        for file, own in rooms.items()
+        if (names := imported_rooms(file, package_directory) - BELOW[own] - {own})
     }
-    assert not {name for name in names if name.startswith("oxlite._")}
+    assert wrong == {}
+
+
+def test_rooms_above_the_faces_use_public_names(
+    rooms: dict[Path, str], package_directory: Path
+) -> None:
+    private = {
+        file: name
+        for file, own in rooms.items()
+        if own in PUBLIC_NAMES_ONLY
+        for name in imported(file, package_directory)
+        if room(name) not in {None, own} and _has_private_part(name)
+    }
+    assert private == {}
+
+
+def test_the_extension_is_not_named_in_passing(
+    rooms: dict[Path, str], package_directory: Path
+) -> None:
+    naming = [
+        file
+        for file, own in rooms.items()
+        if own in PUBLIC_NAMES_ONLY
+        and file.relative_to(package_directory).as_posix() not in MAY_NAME_THE_EXTENSION
+        and any(
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.startswith("oxlite._")
+            for node in ast.walk(ast.parse(file.read_text()))
+        )
+    ]
+    assert naming == []
 
 
 def _has_private_part(name: str) -> bool:
