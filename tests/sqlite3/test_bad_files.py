@@ -88,7 +88,9 @@ def test_a_name_with_a_null_character(name: str, tmp_path: Path) -> None:
         sqlite3.connect(name)
 
 
-@pytest.mark.parametrize("name", [None, 1, 1.5, [], object()], ids=repr)
+@pytest.mark.parametrize(
+    "name", [None, 1, 1.5, [], object()], ids=lambda value: repr(value).partition(" at 0x")[0]
+)
 def test_a_name_of_the_wrong_type(name: object) -> None:
     with pytest.raises(TypeError):
         sqlite3.connect(name)

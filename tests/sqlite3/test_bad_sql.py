@@ -96,7 +96,11 @@ def test_a_null_character_is_refused(connection: sqlite3.Connection, sql: str) -
         connection.executemany(sql, [])
 
 
-@pytest.mark.parametrize("sql", [None, 1, b"SELECT 1", ["SELECT 1"], object()], ids=repr)
+@pytest.mark.parametrize(
+    "sql",
+    [None, 1, b"SELECT 1", ["SELECT 1"], object()],
+    ids=lambda value: repr(value).partition(" at 0x")[0],
+)
 def test_sql_that_is_no_string(connection: sqlite3.Connection, sql: object) -> None:
     for run in (connection.execute, connection.cursor().execute):
         with pytest.raises(TypeError, match="must be str"):

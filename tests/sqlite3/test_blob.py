@@ -181,6 +181,10 @@ class Index:
             raise self.value
         return self.value  # type: ignore[no-any-return]
 
+    def __repr__(self) -> str:
+        """The same in each process that collects tests."""
+        return f"Index({self.value!r})"
+
 
 class Number(int):
     pass

@@ -297,7 +297,11 @@ def test_a_released_buffer_is_refused(connection: sqlite3.Connection) -> None:
         one(connection, view)
 
 
-@pytest.mark.parametrize("value", [object(), 1j, (1,), [1], {}, len, type], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [object(), 1j, (1,), [1], {}, len, type],
+    ids=lambda value: repr(value).partition(" at 0x")[0],
+)
 def test_an_unsupported_type_is_named_with_its_place(
     connection: sqlite3.Connection, value: object
 ) -> None:
