@@ -9,6 +9,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import oxlite.aio
 TIMEOUT = 2.0
 BACK_AFTER = 1.6
 """When the writer comes back."""
-FREE_AFTER = 3.0
+FREE_AFTER = 3.4
 """When the lock of the file is free: within BACK_AFTER + TIMEOUT."""
 
 HOLD = """
@@ -174,6 +175,27 @@ def test_a_task_waits_for_the_writer_and_the_lock_together(
                 outsider = holding("BEGIN IMMEDIATE")
                 threading.Timer(TIMEOUT / 4, outsider.say).start()
                 await call(database)
+
+    asyncio.run(run())
+
+
+def test_a_loan_that_nobody_came_for_leaves_no_hurry(
+    path: Path, holding: Callable[[str], Holder]
+) -> None:
+    """Lent while the loop was busy, and cancelled: the next write has its time in full."""
+
+    async def run() -> None:
+        async with oxlite.aio.Database(path, timeout=TIMEOUT / 4) as database:
+            for _ in range(5):
+                wish = asyncio.create_task(database.write().__aenter__())
+                await asyncio.sleep(0)
+                time.sleep(0.05)  # the writer is lent meanwhile
+                wish.cancel()
+                await asyncio.gather(wish, return_exceptions=True)
+            await asyncio.sleep(TIMEOUT / 2)  # what was left of their time is over
+            outsider = holding("BEGIN IMMEDIATE")
+            threading.Timer(TIMEOUT / 16, outsider.say).start()
+            await database.execute("INSERT INTO t VALUES (1)")
 
     asyncio.run(run())
 

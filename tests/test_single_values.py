@@ -188,6 +188,31 @@ def test_an_adapter_goes_first(tmp_path: Path) -> None:
         assert database.query("SELECT ?", (Length(),)) == [(1.5,)]
 
 
+def test_an_adapter_is_asked_once(tmp_path: Path) -> None:
+    """Also where a single value stands beside it."""
+    asked = []
+
+    class Counting:
+        """Adapted to how often it was asked."""
+
+        def __conform__(self, protocol: object) -> object:
+            """Count."""
+            asked.append(self)
+            return len(asked)
+
+    async def write() -> None:
+        async with oxlite.aio.Database(tmp_path / "t.db") as database:
+            await database.execute("INSERT INTO t VALUES (?, ?)", (Counting(), numpy.int64(7)))
+            await database.query("SELECT ?, ?", (Counting(), numpy.int64(7)))
+
+    with oxlite.Database(tmp_path / "t.db") as database:
+        database.execute("CREATE TABLE t(a, b)")
+        database.execute("INSERT INTO t VALUES (?, ?)", (Counting(), numpy.int64(7)))
+        asyncio.run(write())
+        assert database.query("SELECT a, b FROM t") == [(1, 7), (2, 7)]
+    assert len(asked) == 3
+
+
 def test_without_a_production_profile_it_is_as_in_the_standard_library(tmp_path: Path) -> None:
     value = numpy.int64(1)
     connection = oxlite.connect(tmp_path / "t.db", profile="stock")

@@ -880,7 +880,12 @@ class Turns:
 @final
 class Connections:
     def __new__(
-        cls, open: Callable[[], Connection], count: int, batch_limit: int, timeout: float
+        cls,
+        open: Callable[[], Connection],
+        count: int,
+        batch_limit: int,
+        timeout: float,
+        profile: str,
     ) -> Self: ...
     def read(
         self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_one: bool
@@ -900,7 +905,9 @@ class Connections:
 
 @final
 class Writer:
-    def __new__(cls, open: Callable[[], Connection], timeout: float, batch_limit: int) -> Self: ...
+    def __new__(
+        cls, open: Callable[[], Connection], timeout: float, batch_limit: int, profile: str
+    ) -> Self: ...
     def take(self, lent: list[Connection], timeout: float | None = None) -> None: ...
     def give(self) -> None: ...
     def discard(self) -> None: ...

@@ -234,7 +234,9 @@ class Database:
     def _start(self) -> None:
         """Begin with no connection, in this process."""
         self._readers = _Readers(self._reader_count, self._opener.reader)
-        self._writer = Writer(self._open_writer, self._timeout, self._opener.batch_limit)
+        self._writer = Writer(
+            self._open_writer, self._timeout, self._opener.batch_limit, self._opener.profile
+        )
 
     def _open_writer(self) -> Connection:
         connection = self._opener.writer()

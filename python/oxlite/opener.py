@@ -6,8 +6,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-from oxlite._native import only_read
-from oxlite.opening import connect, driver_connection
+from oxlite.opening import connect, driver_connection, only_read
 from oxlite.sqlite3 import Connection
 
 __all__ = ["Opener"]
@@ -28,6 +27,7 @@ class Opener:
 
     Attributes:
         batch_limit: How many writes may be committed together.
+        profile: The name of the connections' profile.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Opener:
         }
         self._made: WeakKeyDictionary[Connection, _Made] = WeakKeyDictionary()
         self.batch_limit = _BATCH_LIMITS[durable_commit]
+        self.profile = profile
 
     def writer(self) -> Connection:
         """Open a connection that writes. Raises as ``oxlite.connect`` and the set-up do."""

@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 from oxlite import _native, sqlite3
 from oxlite.sqlite3 import Connection
 
-__all__ = ["ConnectOptions", "confine", "connect", "driver_connection"]
+__all__ = ["ConnectOptions", "confine", "connect", "driver_connection", "only_read"]
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -177,3 +177,12 @@ def confine(connection: Connection, to_this_thread: bool) -> None:
         to_this_thread: Whether only this thread does.
     """
     _native.confine(driver_connection(connection), to_this_thread)
+
+
+def only_read(connection: Connection) -> None:
+    """Have a connection only read, whatever is executed on it, until it is closed.
+
+    Args:
+        connection: What ``connect`` has returned, or whoever has wrapped it.
+    """
+    _native.only_read(driver_connection(connection))

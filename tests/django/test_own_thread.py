@@ -32,10 +32,9 @@ def test_a_connection_that_threads_share_is_waited_for(site: "Site") -> None:
     """Another thread may end its transaction."""
     site.set(TWO_ALIASES)
     said = site.run("""
-connection.ensure_connection()
-connection.inc_thread_sharing()
 connection.set_autocommit(False)
 Note.objects.create(text="a")
+connection.inc_thread_sharing()
 
 shared = connections["default"]
 

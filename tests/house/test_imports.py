@@ -36,7 +36,7 @@ BELOW: dict[str, set[str]] = {
     "database": DRIVER | {"opener", "lending", "outcomes", "upkeep", "waiting"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "opening", "opener", "lending", "outcomes", "upkeep", "waiting"},
-    "sqlalchemy": DRIVER | {DOOR, "aio"},  # create_async_engine
+    "sqlalchemy": DRIVER | {DOOR, "aio", "opening"},  # create_async_engine
     "django": DRIVER | {DOOR, "environment", "opening", "retrying"},  # manage.py check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "ops": {"sqlite3", DOOR, "environment"} | FACES,

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{
     BackupTarget, Checkpoint, CheckpointMode, Glance, LockError, Locked, Mutex, OpenFlags,
@@ -74,7 +74,8 @@ impl Connection {
             if options.profile.is_strict {
                 locked.watch_commits();
             }
-            // Opening is one call: what its pragmas wait for, they wait for together.
+            // Opening is one call: what its pragmas wait for, and who joins, they wait for together.
+            let began = Instant::now();
             let applied = deadline.waiting_at_most(options.timeout, || apply(&locked, options));
             let mut applied = applied.map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
@@ -84,7 +85,8 @@ impl Connection {
                 .profile
                 .is_strict
                 .then(|| log_of(&raw, &locked, &applied.settings));
-            let shared = share_commits(&locked, options, &mut applied.settings)?;
+            let remaining = options.timeout.saturating_sub(began.elapsed());
+            let shared = share_commits(&locked, options, &mut applied.settings, remaining)?;
             if let (Some(writer), Some(_)) = (&writer, shared.as_ref().and_then(|s| s.member())) {
                 writer.go_forward();
             }
@@ -508,6 +510,7 @@ fn share_commits(
     locked: &Locked<'_>,
     options: &OpenOptions,
     settings: &mut [Setting],
+    patience: Duration,
 ) -> Result<Option<Arc<SharedCommit>>> {
     if options.durable_commit == DurableCommit::Each {
         return Ok(None);
@@ -525,7 +528,7 @@ fn share_commits(
     if locked.is_read_only() {
         return Ok(None);
     }
-    let shared = SharedCommit::of(&path, options.timeout)?;
+    let shared = SharedCommit::of(&path, patience)?;
     if let Some(member) = shared.as_ref().and_then(|shared| shared.member()) {
         set_again(locked, options, settings, ("synchronous", "NORMAL"))?;
         shared_commit::guard(locked, Arc::clone(member));

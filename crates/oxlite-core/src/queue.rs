@@ -130,6 +130,10 @@ impl Writer {
     pub(crate) fn confine(&self, to_this_thread: bool) {
         let thread = if to_this_thread { this_thread() } else { 0 };
         self.thread.store(thread, Ordering::Relaxed);
+        // Also where it has a transaction open.
+        if let Some(pass) = &self.wait.lock().pass {
+            pass.confine(thread);
+        }
     }
 
     fn patience<'w>(&'w self, began: Instant, wait: &'w BusyWait<'w>) -> Patience<'w> {

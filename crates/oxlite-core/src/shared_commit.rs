@@ -28,7 +28,7 @@ mod watching;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{CommitGuard, Locked, Mutex, codes};
 
@@ -90,8 +90,19 @@ impl SharedCommit {
             Err(error) => return Err(joining::not_alone(&error.to_string())),
             Ok(shared) => shared,
         };
-        let joining = shared.joining.lock();
+        if shared.joined.get().is_some() {
+            return Ok(Some(shared));
+        }
+        let began = Instant::now();
+        let joining = loop {
+            match shared.joining.try_lock() {
+                Some(joining) => break joining,
+                None if began.elapsed() >= patience => return Err(joining::still_joining()),
+                None => joining::pause(),
+            }
+        };
         if shared.joined.get().is_none() {
+            let patience = patience.saturating_sub(began.elapsed());
             let joined = match joining::join(&shared.database, patience)? {
                 Ok(member) => Joined::Member(Arc::new(member)),
                 Err(reason) => {

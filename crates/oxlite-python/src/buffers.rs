@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-use oxlite_core::Connection as Core;
+use oxlite_core::{Connection as Core, Profile};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -31,7 +31,13 @@ impl SingleValues {
     /// As the profile of a connection has it.
     #[inline]
     pub(crate) fn of(connection: &Core) -> Self {
-        match connection.profile().is_strict {
+        Self::with(connection.profile())
+    }
+
+    /// As a profile has it.
+    #[inline]
+    pub(crate) fn with(profile: &Profile) -> Self {
+        match profile.is_strict {
             true => Self::Numbers,
             false => Self::Bytes,
         }

@@ -15,7 +15,7 @@ mod switches;
 mod transactions;
 
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::callback::{self, Callable, Callables, Kind};
-use crate::error::{ProgrammingError, from_core, lock_failed};
+use crate::error::{ProgrammingError, from_core, from_sqlite, lock_failed};
 use crate::extension;
 use crate::gil::{
     at_the_end, close, current_thread, detached, raise_kept, wait_for, wait_for_target,
@@ -58,6 +58,8 @@ pub(crate) struct Connection {
     opened: OnceLock<Opened>,
     /// The only thread that may use it, unless `ANY_THREAD`.
     owner_thread: AtomicU64,
+    /// Whether it only reads, and so is not to be connected to anything else.
+    only_reads: AtomicBool,
     attributes: GilCell<Attributes>,
 }
 
@@ -228,6 +230,16 @@ impl Connection {
         Ok(done)
     }
 
+    /// Has it only read, until it is closed.
+    pub(crate) fn only_read(&self, py: Python<'_>) -> PyResult<()> {
+        let locked = lock(py, self.core()?)?;
+        locked
+            .only_read()
+            .map_err(|error| from_sqlite(py, &error))?;
+        self.only_reads.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Closes what it is connected to, as far as that can be, since it is to be connected anew.
     fn disconnect(&self, py: Python<'_>) {
         // Cursors may fetch what they are in the middle of to the end, and blobs be read: then it stays
@@ -262,6 +274,7 @@ impl Connection {
         Self {
             opened: OnceLock::new(),
             owner_thread: AtomicU64::new(ANY_THREAD),
+            only_reads: AtomicBool::new(false),
             attributes: GilCell::new(Attributes::new()),
         }
     }
@@ -415,8 +428,14 @@ fn initialize(
     let looks_for_converters = attributes.detect_types.is_on();
     let options = options::build(database, timeout, cached_statements, uri.0, extras)?;
     let extensions = extension::named(py, extensions)?;
-    // Whatever this connection was before, it is that no more, also if opening fails.
     let connection = object.get();
+    if connection.only_reads.load(Ordering::Relaxed) {
+        return Err(ProgrammingError::new_err(
+            "This connection only reads, and belongs to a Database or an engine: it cannot be connected \
+             anew. Open another one with oxlite.connect().",
+        ));
+    }
+    // Whatever this connection was before, it is that no more, also if opening fails.
     connection.disconnect(py);
     audit(py, ("sqlite3.connect", database))?;
     let opened = without(py, || open(&options, autocommit.0))

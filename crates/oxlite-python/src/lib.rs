@@ -56,7 +56,6 @@ mod native {
     use pyo3::types::{PyBytes, PyDict, PyString};
 
     use crate::connection::{LEGACY_TRANSACTION_CONTROL, lock};
-    use crate::error::from_sqlite;
     use crate::options::DetectTypes;
 
     #[pymodule_export]
@@ -168,10 +167,7 @@ mod native {
     /// Has a connection only read, until it is closed.
     #[pyfunction]
     fn only_read(connection: &Bound<'_, Connection>) -> PyResult<()> {
-        let py = connection.py();
-        let locked = lock(py, connection.get().core()?)?;
-        let outcome = locked.only_read();
-        outcome.map_err(|error| from_sqlite(py, &error))
+        connection.get().only_read(connection.py())
     }
 
     /// A text that others have written, for a terminal or a log: on one line, and with nothing in it that a

@@ -141,10 +141,11 @@ pub(crate) fn collect<'py>(
     PyTuple::new(py, objects)
 }
 
-/// The objects of a tuple or list, exactly, ready to be bound whatever the statement and the connection;
-/// `None` for any other set of parameters. May run the user's code.
+/// The objects of a tuple or list, exactly, ready to be bound whatever the statement; `None` for any other
+/// set of parameters. May run the user's code.
 pub(crate) fn collect_items<'py>(
     parameters: &Bound<'py, PyAny>,
+    single_values: SingleValues,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     if let Some(objects) = collect_plain(parameters, false) {
         return Ok(Some(objects));
@@ -156,30 +157,18 @@ pub(crate) fn collect_items<'py>(
     } else {
         return Ok(None);
     };
-    let objects = items
-        .iter()
-        .map(|object| match adapted(object)? {
-            object if is_storable(&object) => Ok(Some(object)),
-            // What becomes of it, the connection says.
-            object if buffers::is_single_value(&object) => Ok(None),
-            object => bytes_or_itself(object).map(Some),
-        })
-        .collect::<PyResult<Option<Vec<_>>>>()?;
-    objects
-        .map(|objects| PyTuple::new(parameters.py(), objects))
-        .transpose()
+    let objects = items.iter().map(|object| ready(object, single_values));
+    let objects = objects.collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(parameters.py(), objects).map(Some)
 }
 
 /// An object as it is to be bound: adapted, and a buffer as its bytes or as the number that it is.
 fn ready(object: Bound<'_, PyAny>, single_values: SingleValues) -> PyResult<Bound<'_, PyAny>> {
-    storable(adapted(object)?, single_values)
-}
-
-fn adapted(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    match is_plain(&object) && !adapts_base_types() {
-        true => Ok(object),
-        false => adapt_to_bind(object),
-    }
+    let object = match is_plain(&object) && !adapts_base_types() {
+        true => return Ok(object),
+        false => adapt_to_bind(object)?,
+    };
+    storable(object, single_values)
 }
 
 /// Whether an object is of a class that has a storage class, or of one derived from it; whatever else such a
@@ -199,13 +188,9 @@ pub(crate) fn storable(
     if is_storable(&object) {
         return Ok(object);
     }
-    match single_values {
-        SingleValues::Numbers if buffers::is_single_value(&object) => buffers::number_of(&object),
-        SingleValues::Numbers | SingleValues::Bytes => bytes_or_itself(object),
+    if single_values == SingleValues::Numbers && buffers::is_single_value(&object) {
+        return buffers::number_of(&object);
     }
-}
-
-fn bytes_or_itself(object: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     match buffers::bytes_of(&object)? {
         Some(bytes) => Ok(bytes.into_any()),
         None => Ok(object),

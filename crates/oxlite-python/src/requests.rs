@@ -5,6 +5,7 @@ use oxlite_core::{Parameters, Request, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use crate::buffers::SingleValues;
 use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::parameters;
@@ -20,6 +21,7 @@ pub(crate) fn request(
     sql: &str,
     parameters: &Bound<'_, PyAny>,
     is_many: bool,
+    single_values: SingleValues,
 ) -> PyResult<Option<Request>> {
     let sets = if is_many {
         // Any other iterable may be endless, or look at the database.
@@ -33,10 +35,10 @@ pub(crate) fn request(
         if sets.len() > SETS_AT_MOST {
             return Ok(None);
         }
-        let owned = sets.iter().map(|set| owned(&set));
+        let owned = sets.iter().map(|set| owned(&set, single_values));
         owned.collect::<PyResult<Option<Vec<_>>>>()?
     } else {
-        owned(parameters)?.map(|set| vec![set])
+        owned(parameters, single_values)?.map(|set| vec![set])
     };
     Ok(sets.map(|sets| Request {
         sql: sql.into(),
@@ -47,8 +49,8 @@ pub(crate) fn request(
 
 /// The values of a parameter set, without the statement that they are for; `None` if only that, or the
 /// user's own code, can tell what they are.
-fn owned(set: &Bound<'_, PyAny>) -> PyResult<Option<Parameters>> {
-    if let Some(objects) = parameters::collect_items(set)? {
+fn owned(set: &Bound<'_, PyAny>, single_values: SingleValues) -> PyResult<Option<Parameters>> {
+    if let Some(objects) = parameters::collect_items(set, single_values)? {
         let mut values = Vec::with_capacity(objects.len());
         for (index, object) in objects.iter().enumerate() {
             values.push(parameters::supported(index, &object)?.into());

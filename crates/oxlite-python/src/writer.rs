@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Answer, Batch, Connection as Core, Line, LineError, Locked, Mutex, Outcome, Request, Submitted,
-    Ticket, run_batch_unsettled, timeout_from_seconds,
+    Answer, Batch, Connection as Core, Line, LineError, Locked, Mutex, Outcome, Profile, Request,
+    Submitted, Ticket, run_batch_unsettled, timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::baton::give_way;
+use crate::buffers::SingleValues;
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, WriterInUse, from_core};
 use crate::gil::{
@@ -41,6 +42,8 @@ type Answered = oxlite_core::Result<Answer>;
 pub(crate) struct Writer {
     line: Arc<Line<Waiting, Answered>>,
     timeout: Duration,
+    /// That of the connection.
+    profile: &'static Profile,
     /// Opens the connection.
     open: Py<PyAny>,
     connection: Mutex<Option<Py<Connection>>>,
@@ -169,11 +172,18 @@ fn conclude(
 
 #[pymethods]
 impl Writer {
-    /// Waits for the writer as long as `timeout`, in seconds; `open` is called to open it. At most
-    /// `batch_limit` requests are committed together.
+    /// Waits for the writer as long as `timeout`, in seconds; `open` is called to open it, with a profile. At
+    /// most `batch_limit` requests are committed together.
     #[new]
-    fn new(py: Python<'_>, open: Py<PyAny>, timeout: f64, batch_limit: usize) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        open: Py<PyAny>,
+        timeout: f64,
+        batch_limit: usize,
+        profile: &str,
+    ) -> PyResult<Self> {
         Ok(Self {
+            profile: Profile::named(profile).map_err(|error| from_core(py, error))?,
             line: Arc::new(Line::new(batch_limit)),
             timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
             open,
@@ -243,7 +253,8 @@ impl Writer {
         if !Request::can_join(text) || !self.can_answer(py, text) {
             return Ok(None);
         }
-        let Some(request) = requests::request(text, parameters, is_many)? else {
+        let single_values = SingleValues::with(self.profile);
+        let Some(request) = requests::request(text, parameters, is_many, single_values)? else {
             return Ok(None);
         };
         let waiting = Waiting {

@@ -157,13 +157,18 @@ class Database:
 
     def _start(self) -> None:
         """Begin with no connection, in this process."""
-        self._readers = Connections(self._opener.reader, self._reader_count, 1, self._timeout)
-        self._writer = Connections(self._open_writer, 1, self._opener.batch_limit, self._timeout)
+        opener = self._opener
+        self._readers = Connections(
+            opener.reader, self._reader_count, 1, self._timeout, opener.profile
+        )
+        self._writer = Connections(
+            self._open_writer, 1, opener.batch_limit, self._timeout, opener.profile
+        )
         self._writing: sqlite3.Connection | None = None
         self._upkeep = Upkeep()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
-        # Which task has the writer.
+        # Which task is in a block that has the writer.
         self._writes: ReferenceType[asyncio.Task[Any]] | None = None
         self._loans: WeakKeyDictionary[AbstractEventLoop, WeakSet[Loan]] = WeakKeyDictionary()
         # In which loops somebody may wait too long.
@@ -367,7 +372,8 @@ class Database:
         """Borrow the writer for one transaction: committed, or rolled back on an exception.
 
         A task that is cancelled inside the block has its transaction rolled back; one that is
-        cancelled while it commits is not told whether it has.
+        cancelled while it commits is not told whether it has. The task that enters the block is
+        the one that leaves it: it is refused the writer meanwhile.
 
         Yields:
             The connection, which has the write lock: BEGIN IMMEDIATE has been executed.
@@ -397,15 +403,28 @@ class Database:
         Raises:
             TimeoutError: It was broken off.
         """
+        is_writer = connections is self._writer
+        if is_writer:
+            self._refuse_to_wait_for_itself()
         async with asyncio.timeout(within) if within is not None else nullcontext():
             loan, connection = await self._take(connections)
+        mine = None
+        if is_writer and (task := asyncio.current_task()) is not None:
+            self._writes = mine = ref(task)
         try:
             yield connection
         except (CancelledError, GeneratorExit):
+            self._writes_no_more(mine)
             loan.leave()  # who is cancelled goes on at once; and perhaps no loop runs
             raise
         finally:
+            self._writes_no_more(mine)
             await loan.end()
+
+    def _writes_no_more(self, task: "ReferenceType[asyncio.Task[Any]] | None") -> None:
+        """Note that a task has left its block; the writer may come back a little later."""
+        if self._writes is task:
+            self._writes = None
 
     def _refuse_to_wait_for_itself(self) -> None:
         """Refuse a task that has the writer, and would wait for it."""
@@ -416,8 +435,6 @@ class Database:
             )
 
     async def _take(self, connections: Connections) -> tuple[Loan, Connection]:
-        if connections is self._writer:
-            self._refuse_to_wait_for_itself()
         loop, mailbox = current()
         future: Future[sqlite3.Connection] = loop.create_future()
         job = connections.take(mailbox, future)
@@ -440,8 +457,6 @@ class Database:
         task = asyncio.current_task()
         name = "somebody" if task is None else f"task {task.get_name()!r}"
         self._lent[driver] = (name, time.monotonic())
-        if connections is self._writer:
-            self._writes = None if task is None else ref(task)
         return loan, loan.begin(driver)
 
     def _keeps(self, connections: Connections) -> bool:
@@ -451,8 +466,6 @@ class Database:
     def _take_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
-        if connections is self._writer:
-            self._writes = None
         is_usable = make_idle(connection, self._opener.restore)
         if not is_usable:
             with suppress(sqlite3.Error):

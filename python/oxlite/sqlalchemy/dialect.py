@@ -88,7 +88,6 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
     Attributes:
         transactions: The isolation level of each connection.
         engine_level: The isolation level of the engine, as far as is known before it connects.
-        only_reads: Whether this is the engine of readers: its connections cannot write.
         reader: The engine with this one's readers, if there is one.
     """
 
@@ -109,7 +108,6 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         super().__init__(isolation_level=isolation_level, **kwargs)
         self.transactions = Transactions()
         self.engine_level: str = isolation_level or DEFAULT
-        self.only_reads = False
         self.reader: Engine | None = None
 
     @classmethod
@@ -323,7 +321,7 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         Raises:
             oxlite.sqlite3.OperationalError: The connection only reads.
         """
-        if self.only_reads or self.transactions.is_read_only(connection):
+        if self.transactions.only_reads or self.transactions.is_read_only(connection):
             raise refusal_to_lock(self.transactions.is_read_only(connection))
         self.transactions.begin_to_write(connection)
 

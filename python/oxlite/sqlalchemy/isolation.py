@@ -102,9 +102,12 @@ class Transactions:
     Attributes:
         any_begins_at_start: Whether a connection was ever at a level that begins its transactions
             at the start. If not, none has to be looked for.
+        only_reads: Whether this is an engine of readers: its connections cannot write, whatever is
+            executed on them, so nothing is switched on or off.
     """
 
     def __init__(self) -> None:
+        self.only_reads = False
         self.any_begins_at_start = False
         self._levels: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
         self._read_only: WeakKeyDictionary[DriverConnection, bool] = WeakKeyDictionary()
@@ -141,7 +144,8 @@ class Transactions:
         """Have a connection refuse to write (``PRAGMA query_only``), or not any more."""
         if self.is_read_only(connection) == value:
             return
-        connection.execute(f"PRAGMA query_only = {value:d}")
+        if not self.only_reads:
+            connection.execute(f"PRAGMA query_only = {value:d}")
         self._read_only[connection] = value
         self._set_beginnings(connection)
 

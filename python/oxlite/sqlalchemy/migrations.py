@@ -90,9 +90,11 @@ def explain_refused_drop(
         statement: Any statement.
         error: What the driver has raised; its text is extended, if that is what has happened.
     """
-    if not _is_refusal(error) or not _DROP.match(statement):
+    dropped = _DROP.match(statement)
+    if dropped is None or not _is_refusal(error):
         return
-    if found := _referred.pop(connection, None):
+    found = _referred.pop(connection, None)
+    if found is not None and found[0] == _unquoted(dropped[2]):
         table, held = found
         error.args = (
             f"{error}: DROP TABLE {table} deletes its rows first, and foreign keys are enforced:"
@@ -146,9 +148,9 @@ def _refuse_cascade(connection: DriverConnection, schema: str, table: str) -> No
     is_copied = connection.execute(
         f"SELECT 1 FROM {in_schema}.sqlite_schema WHERE lower(name) = lower(?)", (copy,)
     ).fetchall()
+    _referred.pop(connection, None)
     if not is_copied or not _enforces(connection):
         return
-    _referred.pop(connection, None)
     references: dict[tuple[str, int, str], list[str]] = {}
     query = _REFERENCES.format(schema=in_schema)
     for child, number, column, action in connection.execute(query, (schema, table, table)):

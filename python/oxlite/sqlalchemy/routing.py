@@ -22,11 +22,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import event, exc
-from sqlalchemy.engine import URL, Connection, Dialect, Engine, make_url
+from sqlalchemy.engine import (
+    URL,
+    AdaptedConnection,
+    Connection,
+    Dialect,
+    Engine,
+    make_url,
+)
 from sqlalchemy.orm import FromStatement, Session, SessionTransaction
 from sqlalchemy.sql.elements import ClauseElement, TextClause
 from sqlalchemy.sql.selectable import GenerativeSelect, SelectBase, TextualSelect
 
+from oxlite.opening import only_read
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 from oxlite.sqlalchemy.isolation import DEFAULT, reads_only
 
@@ -216,9 +224,16 @@ def _join(writer: Engine, reader: Engine, options: dict[str, Any]) -> None:
     dialect, reading = writer.dialect, reader.dialect
     assert isinstance(dialect, SQLiteDialect_oxlite)
     assert isinstance(reading, SQLiteDialect_oxlite)
-    reading.only_reads = True
+    reading.transactions.only_reads = True
     dialect.reader = reader
     dialect.learn_level(options.get("connect_args", {}))
+
+    @event.listens_for(reader, "connect")
+    def have_only_read(connection: Any, _: object) -> None:
+        if isinstance(connection, AdaptedConnection):
+            connection.run_async(lambda driver: driver.run_sync(only_read))
+        else:
+            only_read(connection)
 
     @event.listens_for(writer, "engine_disposed")
     def dispose(engine: Engine) -> None:

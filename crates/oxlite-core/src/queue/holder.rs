@@ -64,7 +64,7 @@ pub struct Holder {
 pub(crate) enum Held {
     /// It has told so.
     Told(Holder),
-    /// This thread, by another connection; what that has told.
+    /// This thread, by another connection that is its alone; what that has told.
     ByThisThread(Option<Holder>),
     /// It has told nothing, and is one of these.
     Seen(Vec<Process>),
@@ -144,15 +144,6 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
-    /// Whether it is the thread that asks.
-    pub(super) fn is_this_thread(&self) -> bool {
-        let this = Author::current();
-        self.pid_namespace == PidNamespace::Own
-            && self.process_id == this.process_id
-            && this.thread_id != 0
-            && self.thread_id == this.thread_id
-    }
-
     /// From the bytes of a note.
     pub(super) fn read(note: &[u8]) -> Option<Self> {
         let end = note.iter().position(|byte| *byte == 0)?;

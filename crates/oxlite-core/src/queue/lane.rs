@@ -301,10 +301,7 @@ impl Lane {
             return Held::ByThisThread(note());
         }
         if let Some(holder) = note().or_else(|| self.published()) {
-            return match holder.is_this_thread() {
-                true => Held::ByThisThread(Some(holder)),
-                false => Held::Told(holder),
-            };
+            return Held::Told(holder);
         }
         let processes = match look_for.is_zero() {
             true => Vec::new(),
@@ -407,6 +404,11 @@ pub(super) struct Pass {
 }
 
 impl Pass {
+    /// That thread alone can give it back, or any if it is 0.
+    pub(super) fn confine(&self, thread: u32) {
+        self.lane.line().taken_by = thread;
+    }
+
     /// For how long it has been held.
     pub(super) fn age(&self) -> Duration {
         self.since.elapsed()

@@ -45,27 +45,43 @@ pub(super) fn join(path: &Path, patience: Duration) -> Result<Result<Member, Str
     let log = PathBuf::from(log);
     let began = Instant::now();
     loop {
-        match attempt(path, &log, patience)? {
+        match attempt(path, &log, patience.saturating_sub(began.elapsed()))? {
             Attempt::Joined(member) => return Ok(Ok(*member)),
             Attempt::Impossible(reason) => return Ok(Err(reason)),
             Attempt::Again { is_renewed: false } if began.elapsed() >= patience => {
-                return Err(Error::Sqlite(oxlite_sqlite::Error::new(
-                    codes::SQLITE_BUSY,
-                    "database is locked: after a sync that may have failed, another process writes the \
-                     write-ahead log once more; open the database again when it has ended",
-                )));
+                return Err(still_renewing());
             }
             Attempt::Again { .. } if began.elapsed() >= patience => {
                 return Ok(Err(
                     "another process that joins does not come to an end".into()
                 ));
             }
-            Attempt::Again { .. } => {
-                oxlite_sqlite::about_to_wait();
-                thread::sleep(PAUSE);
-            }
+            Attempt::Again { .. } => pause(),
         }
     }
+}
+
+/// Waits a moment for whoever joins just now.
+pub(super) fn pause() {
+    oxlite_sqlite::about_to_wait();
+    thread::sleep(PAUSE);
+}
+
+/// The error for who has waited in vain for another thread of this process that joins.
+pub(super) fn still_joining() -> Error {
+    busy("another thread of this process joins those who share their commits")
+}
+
+fn still_renewing() -> Error {
+    busy(
+        "after a sync that may have failed, another process writes the write-ahead log once more; open the \
+         database again when it has ended",
+    )
+}
+
+fn busy(why: &str) -> Error {
+    let text = format!("database is locked: {why}");
+    Error::Sqlite(oxlite_sqlite::Error::new(codes::SQLITE_BUSY, text))
 }
 
 enum Attempt {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use oxlite_core::{
     Answer, Borrower, Connection as Core, Dispatcher, Error, Locked, Mutex,
-    Outcome as BatchOutcome, Refusal, Request, Wanted, run_batch_unsettled, run_read,
+    Outcome as BatchOutcome, Profile, Refusal, Request, Wanted, run_batch_unsettled, run_read,
     timeout_from_seconds,
 };
 use pyo3::PyTraverseError;
@@ -27,6 +27,7 @@ use pyo3::types::{PyString, PyTuple};
 use super::job::{Job, Progress, Reading, Reply, Withdrawal, withdrawal};
 use super::mailbox::{FUTURES_AT_ONCE, Handover, Mailbox, Outcome};
 use crate::attaching::try_attach;
+use crate::buffers::SingleValues;
 use crate::connection::Connection;
 use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
 use crate::gil::{take_kept, without};
@@ -99,6 +100,8 @@ enum Kind {
 /// What all that is done with the connections has to know.
 struct Staff {
     open: Py<PyAny>,
+    /// That of the connections.
+    profile: &'static Profile,
     timeout: Duration,
     /// Whether values that the latest one opened returns need no code of the user's.
     is_plain: AtomicBool,
@@ -202,7 +205,7 @@ fn closed() -> PyErr {
 
 #[pymethods]
 impl Connections {
-    /// So many connections, which `open` opens; each gets at most `batch_limit` writes at once and waits
+    /// So many connections, which `open` opens with a profile; each gets at most `batch_limit` writes at once and waits
     /// for the write lock for `timeout` seconds.
     #[new]
     fn new(
@@ -211,9 +214,11 @@ impl Connections {
         count: usize,
         batch_limit: usize,
         timeout: f64,
+        profile: &str,
     ) -> PyResult<Self> {
         let staff = Arc::new(Staff {
             open,
+            profile: Profile::named(profile).map_err(|error| from_core(py, error))?,
             timeout: timeout_from_seconds(timeout).map_err(|error| from_core(py, error))?,
             is_plain: AtomicBool::new(false),
             reads: Mutex::default(),
@@ -245,7 +250,9 @@ impl Connections {
         parameters: &Bound<'_, PyAny>,
         is_one: bool,
     ) -> PyResult<Option<Job>> {
-        let Some(request) = requests::request(sql.to_str()?, parameters, false)? else {
+        let single_values = SingleValues::with(self.staff.profile);
+        let Some(request) = requests::request(sql.to_str()?, parameters, false, single_values)?
+        else {
             return Ok(None);
         };
         let kind = match is_one {
@@ -270,7 +277,8 @@ impl Connections {
         if !Request::can_join(text) || (requests::may_return_rows(text) && !is_plain()) {
             return Ok(None);
         }
-        let Some(request) = requests::request(text, parameters, is_many)? else {
+        let single_values = SingleValues::with(self.staff.profile);
+        let Some(request) = requests::request(text, parameters, is_many, single_values)? else {
             return Ok(None);
         };
         self.submit(mailbox, future, request, Kind::Write).map(Some)
@@ -437,6 +445,8 @@ impl Staff {
 
     /// Runs writes in one transaction; those that are still to be run.
     fn write(&self, opened: &Opened, tasks: Vec<Task>) -> Vec<Task> {
+        // A loan that nobody has come for has left its own.
+        opened.core.deadline().wait_at_most(None);
         let waited = tasks.iter().map(|task| task.since.elapsed()).max();
         let remaining = self.timeout.saturating_sub(waited.unwrap_or_default());
         let locked = match opened.lock() {

@@ -14,6 +14,7 @@ use pyo3::types::{PyString, PyTuple};
 use super::job::{Job, Progress, Reading, Reply, withdrawal};
 use super::mailbox::{Mailbox, Outcome};
 use crate::attaching::try_attach;
+use crate::buffers::SingleValues;
 use crate::connection::Connection;
 use crate::error::lock_failed;
 use crate::requests;
@@ -130,7 +131,10 @@ impl Turns {
         let arguments = (sql, parameters).into_pyobject(py)?.unbind();
         let inner = connection.get();
         let request = match inner.makes_plain_rows(py) {
-            true => requests::request(sql.to_str()?, parameters, false)?,
+            true => {
+                let single_values = SingleValues::of(inner.core()?);
+                requests::request(sql.to_str()?, parameters, false, single_values)?
+            }
             false => None,
         };
         let work = match request {

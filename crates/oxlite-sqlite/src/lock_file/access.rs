@@ -140,6 +140,7 @@ impl Writers {
     /// | is no regular file | no |
     /// | is ours, root's, or the database owner's | yes |
     /// | is another user's, and has several names (hard links) | no |
+    /// | is another user's, where everybody may write the database | yes |
     /// | is another user's, whom the database's access list lets write | yes |
     /// | is another user's, with the database's group, which may write the database | yes |
     /// | the same, where the folder may have given it the group, and others may write in the folder | no |
@@ -167,7 +168,7 @@ impl Writers {
         if links > 1 {
             return Err(format!("{of_whom}, and has several names (hard links)"));
         }
-        if self.is_listed(owner) {
+        if (self.may_group && self.may_others) || self.is_listed(owner) {
             return Ok(());
         }
         if !self.may_group {
