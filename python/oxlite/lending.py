@@ -93,6 +93,9 @@ def make_idle(
         restore: Called when it has no transaction any more, if somebody had the connection itself.
     """
     try:
+        # Whoever has it next begins and ends his transactions himself.
+        if connection.autocommit != sqlite3.LEGACY_TRANSACTION_CONTROL:
+            connection.autocommit = sqlite3.LEGACY_TRANSACTION_CONTROL
         # A query that was left in the middle would keep its snapshot, for whoever comes next.
         is_idle = connection.end_reads()
         if connection.in_transaction:

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
+from oxlite import sqlite3
 from oxlite.opening import connect, driver_connection, only_read
 from oxlite.sqlite3 import Connection
 
@@ -123,6 +124,11 @@ class Opener:
             return
         try:
             self._setup(connection)
+            if connection.autocommit != sqlite3.LEGACY_TRANSACTION_CONTROL:
+                raise sqlite3.ProgrammingError(
+                    "setup has changed autocommit: a Database begins and ends its transactions"
+                    " itself; take a connection of your own where you want to"
+                )
             if connection.in_transaction:
                 connection.commit()
         except BaseException:

@@ -7,6 +7,7 @@ the start fails; and the next start finds all as this one did.
 import errno
 import hashlib
 import signal
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -446,4 +447,24 @@ def test_who_waits_in_vain_for_a_renewal_does_not_go_on_alone(start: Start, path
     first.signal(signal.SIGCONT)
     assert not Begun(*eval(first.answer())).raised
     assert first.answer() == "done"
+    assert is_whole(path)
+
+
+def test_a_program_that_writes_meanwhile_is_in_the_way_of_nobody_later(
+    start: Start, path: Path, end: int
+) -> None:
+    """Who begins waits for it in vain, is told so, and the next one begins anew."""
+    leave_a_log(start, path, SIZE, end)
+    with closing(sqlite3.connect(path, isolation_level=None)) as outsider:
+        outsider.execute("BEGIN IMMEDIATE")
+        begun = begins(newcomer(start), more=", {}, 0.2")
+        assert begun.raised.startswith("SQLITE_BUSY: database is locked: after a sync")
+        with pytest.raises(oxlite.LockedError, match="another program writes the database"):
+            oxlite.connect(path, durable_commit="shared", timeout=0.2)
+        assert needs_renewal(path)
+        outsider.execute("ROLLBACK")
+        fresh = newcomer(start)
+        assert not begins(fresh).raised
+        assert fresh.does("execute('INSERT INTO t VALUES (1)')") == "done"
+    assert not needs_renewal(path)
     assert is_whole(path)

@@ -1,7 +1,8 @@
 //! Which processes lock which bytes of a file (<https://sqlite.org/walformat.html#wal_locks>).
 //!
-//! Seen in `/proc`, on Linux: whose descriptors are open on that file is told with the locks taken
-//! through each of them. The file itself is not opened, since closing it would take locks away.
+//! Seen in `/proc`, on Linux: the locks taken through each descriptor are told with the numbers of its file.
+//! The file itself is not opened, since closing it would take locks away; nor is any file system asked, whose
+//! server may not answer.
 //! Processes of other users are not seen, nor those that `/proc` does not show: what is mounted there
 //! decides whose numbers these are, also that of this process ([`own_id`]).
 
@@ -61,16 +62,19 @@ mod linux {
     use std::path::Path;
     use std::time::{Duration, Instant};
 
+    use rustix::fs::{major, minor};
+
     use super::{Process, Wanted};
     use crate::text::in_a_line;
 
     /// No more of a command line than this is told, in characters.
     const COMMAND_AT_MOST: usize = 200;
 
-    /// What is looked for, by the file's numbers.
-    struct Sought<'w> {
-        file: (u64, u64),
-        wanted: &'w Wanted,
+    /// What is looked for, by the file's numbers as the kernel tells them with a lock. (Of a subvolume of
+    /// btrfs it tells others than `stat`: there nobody is found.)
+    pub(super) struct Sought<'w> {
+        pub(super) file: String,
+        pub(super) wanted: &'w Wanted,
     }
 
     pub(super) fn that_lock(wanted: &[Wanted], look_for: Duration) -> io::Result<Vec<Process>> {
@@ -79,8 +83,10 @@ mod linux {
             .iter()
             .filter_map(|wanted| {
                 let file = fs::metadata(&wanted.file).ok()?;
+                let device = file.dev();
+                let (major, minor) = (major(device), minor(device));
                 Some(Sought {
-                    file: (file.dev(), file.ino()),
+                    file: format!("{major:02x}:{minor:02x}:{}", file.ino()),
                     wanted,
                 })
             })
@@ -101,7 +107,8 @@ mod linux {
                 break;
             }
             let process = entry.path();
-            if locks(&process, &sought).unwrap_or(false) {
+            let is_over = || began.elapsed() >= look_for;
+            if locks(&process, &sought, is_over).unwrap_or(false) {
                 found.push(Process {
                     id,
                     command: command(&process),
@@ -113,20 +120,18 @@ mod linux {
     }
 
     /// Whether the process has such a lock through one of its descriptors.
-    fn locks(process: &Path, sought: &[Sought<'_>]) -> io::Result<bool> {
-        for entry in fs::read_dir(process.join("fd"))?.flatten() {
-            // Followed to the open file, whatever has become of its name.
-            let Ok(file) = fs::metadata(entry.path()) else {
-                continue;
-            };
-            let numbers = (file.dev(), file.ino());
-            let mut sought = sought.iter().filter(|sought| sought.file == numbers);
-            if let Some(first) = sought.next()
-                && let Ok(told) = fs::read_to_string(process.join("fdinfo").join(entry.file_name()))
-                && std::iter::once(first)
-                    .chain(sought)
-                    .any(|sought| told.lines().any(|line| is_lock(line, sought.wanted)))
-            {
+    fn locks(
+        process: &Path,
+        sought: &[Sought<'_>],
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        for entry in fs::read_dir(process.join("fdinfo"))?.flatten() {
+            if is_over() {
+                break;
+            }
+            // It may have been closed meanwhile.
+            let told = fs::read_to_string(entry.path()).unwrap_or_default();
+            if told.lines().any(|line| is_lock(line, sought)) {
                 return Ok(true);
             }
         }
@@ -135,20 +140,24 @@ mod linux {
 
     /// Whether a line of a descriptor's information tells of such a lock:
     /// `lock: 1: OFDLCK ADVISORY READ -1 fe:00:1234 124 124`.
-    pub(super) fn is_lock(line: &str, wanted: &Wanted) -> bool {
+    pub(super) fn is_lock(line: &str, sought: &[Sought<'_>]) -> bool {
         let Some(lock) = line.strip_prefix("lock:") else {
             return false;
         };
         let mut words = lock.split_whitespace().rev();
-        let (Some(end), Some(start)) = (words.next(), words.next()) else {
+        let (Some(end), Some(start), Some(file)) = (words.next(), words.next(), words.next())
+        else {
             return false;
         };
-        let is_alone = words.nth(2) == Some("WRITE");
+        let is_alone = words.nth(1) == Some("WRITE");
         let end = end.parse().unwrap_or(u64::MAX); // EOF
-        let overlaps = start
-            .parse::<u64>()
-            .is_ok_and(|start| start <= *wanted.bytes.end() && end >= *wanted.bytes.start());
-        overlaps && (is_alone || !wanted.is_alone)
+        let Ok(start) = start.parse::<u64>() else {
+            return false;
+        };
+        sought.iter().any(|Sought { file: of, wanted }| {
+            let overlaps = start <= *wanted.bytes.end() && end >= *wanted.bytes.start();
+            of == file && overlaps && (is_alone || !wanted.is_alone)
+        })
     }
 
     fn command(process: &Path) -> String {
@@ -174,33 +183,46 @@ mod linux {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::Wanted;
-    use super::linux::is_lock;
+    use super::linux::{Sought, is_lock};
 
     #[test]
-    fn locks_are_told_by_their_bytes() {
+    fn locks_are_told_by_their_file_and_their_bytes() {
         let read_marks = Wanted {
             file: "app.db-shm".into(),
             bytes: 123..=127,
             is_alone: false,
         };
-        let is_read_mark = |line: &str| is_lock(line, &read_marks);
+        let of = |file: &str, line: &str, wanted: &Wanted| {
+            let file = file.into();
+            is_lock(line, &[Sought { file, wanted }])
+        };
+        let is_read_mark = |line: &str| of("fe:00:1234", line, &read_marks);
         let line = |range: &str| format!("lock:\t1: OFDLCK ADVISORY  READ -1 fe:00:1234 {range}");
         assert!(is_read_mark(&line("123 123")));
         assert!(is_read_mark(&line("127 127")));
         assert!(is_read_mark(&line("0 EOF")));
         assert!(is_read_mark(
-            "lock:\t2: POSIX  ADVISORY  READ 4711 00:2a:99 124 124"
+            "lock:\t2: POSIX  ADVISORY  READ 4711 fe:00:1234 124 124"
         ));
         assert!(!is_read_mark(&line("120 120")), "the write lock");
         assert!(!is_read_mark(&line("128 128")), "whoever is there");
         assert!(!is_read_mark("pos:\t124 124"));
         assert!(!is_read_mark("lock:"));
+        assert!(
+            !of("fe:00:1235", &line("123 123"), &read_marks),
+            "another file"
+        );
+        assert!(
+            !of("fe:01:1234", &line("123 123"), &read_marks),
+            "another device"
+        );
         let alone = Wanted {
             bytes: 120..=120,
             is_alone: true,
             ..read_marks
         };
-        assert!(!is_lock(&line("120 120"), &alone));
-        assert!(is_lock(&line("120 120").replace("READ", "WRITE"), &alone));
+        assert!(!of("fe:00:1234", &line("120 120"), &alone));
+        let written = line("120 120").replace("READ", "WRITE");
+        assert!(of("fe:00:1234", &written, &alone));
     }
 }

@@ -65,7 +65,11 @@ fn copy_all(
         match stepped.map_err(|error| from_sqlite(py, &error))? {
             BackupStep::More => {}
             BackupStep::Done => return Ok(()),
-            BackupStep::Locked(_) => without(py, || std::thread::sleep(pause)),
+            BackupStep::Locked(_) => {
+                without(py, || std::thread::sleep(pause));
+                // Ctrl-C ends what may never end: who has a write transaction open on the source.
+                py.check_signals()?;
+            }
         }
     }
 }

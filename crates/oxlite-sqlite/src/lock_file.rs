@@ -49,7 +49,7 @@ mod linux {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
-    use super::access::{Folder, Status, Writers, holds_a_note, parent};
+    use super::access::{Folder, Status, Writers, holds_a_note, mark, parent};
     use super::{Byte, Path, io};
     use crate::file_locks;
     use crate::fork;
@@ -235,7 +235,7 @@ mod linux {
     fn make(path: &Path, writers: &Writers) -> io::Result<File> {
         let nameless = libc::O_CLOEXEC | libc::O_TMPFILE;
         match file_locks::open_known(|| options().custom_flags(nameless).open(parent(path))) {
-            Ok(file) => match writers.dress(&file).and_then(|()| name(&file, path)) {
+            Ok(file) => match new(&file, writers).and_then(|()| name(&file, path)) {
                 Ok(()) => return Ok(file),
                 Err(error) => {
                     file_locks::close_known(file);
@@ -250,13 +250,18 @@ mod linux {
         let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW;
         let file =
             file_locks::open_known(|| options().custom_flags(flags).create_new(true).open(path))?;
-        match writers.dress(&file) {
+        match new(&file, writers) {
             Ok(()) => Ok(file),
             Err(error) => {
                 file_locks::close_known(file);
                 Err(error)
             }
         }
+    }
+
+    fn new(file: &File, writers: &Writers) -> io::Result<()> {
+        mark(file);
+        writers.dress(file)
     }
 
     /// Gives a file without a name one that nothing else has.

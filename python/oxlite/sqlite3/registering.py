@@ -36,12 +36,12 @@ def register_all_from(module: ModuleType) -> None:
         adapters = dict(module.adapters)
         converters = dict(module.converters)
         protocol = module.PrepareProtocol
+        package = module.__name__.partition(".")[0]
     except (AttributeError, TypeError):
         raise TypeError(
             "a module with adapters, converters and PrepareProtocol is wanted, as the standard"
             f" library's sqlite3 is one, not {module!r}"
         ) from None
-    package = module.__name__.partition(".")[0]
 
     def is_default(function: object) -> bool:
         return str(getattr(function, "__module__", "")).partition(".")[0] == package

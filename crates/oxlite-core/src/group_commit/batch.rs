@@ -82,6 +82,16 @@ fn run_wanted<'r>(
     may_begin: Option<MayBegin<'_>>,
 ) -> Outcome {
     let requests: Vec<&Request> = requests.into_iter().collect();
+    // What somebody has begun who does not have the connection any more would take in what is to be committed
+    // now, and be lost with it.
+    if !locked.is_autocommit() {
+        log::warn!(
+            "a transaction that was left open on the writing connection of a database was rolled back"
+        );
+        if let Err(error) = connection.run(locked, "ROLLBACK") {
+            return Outcome::NotBegun(error);
+        }
+    }
     let work = Work {
         connection,
         locked,

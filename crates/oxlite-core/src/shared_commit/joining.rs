@@ -81,7 +81,7 @@ fn still_renewing() -> Error {
 
 fn busy(why: &str) -> Error {
     let text = format!("database is locked: {why}");
-    Error::Sqlite(oxlite_sqlite::Error::new(codes::SQLITE_BUSY, text))
+    Error::locked(oxlite_sqlite::Error::new(codes::SQLITE_BUSY, text), None)
 }
 
 enum Attempt {
@@ -330,12 +330,12 @@ fn begin_anew(
 ) -> Result<()> {
     if before.needs_renewal() {
         match locked.renew_log() {
-            // Somebody who is none of ours writes, for longer than we wait.
+            // The page says so still: the next start tries again.
             Err(error) if error.primary_code() == codes::SQLITE_BUSY => {
-                if !before.is_poisoned {
-                    store(page, Word::Poison, Reason::UnknownEnd as u64);
-                }
-                return Ok(());
+                return Err(busy(
+                    "after a sync that may have failed the write-ahead log must be written once more, and \
+                     another program writes the database for longer than was waited; open it again",
+                ));
             }
             outcome => outcome.map_err(|error| not_renewed(page, error))?,
         }

@@ -343,11 +343,18 @@ impl Access {
     }
 }
 
-/// Whether a file is empty or begins as a note does, so that it is no other program's.
+/// Whether a file begins as a note does, so that it is no other program's. One that is empty may be: a log
+/// that is still to be written, moved to this place.
 pub(super) fn holds_a_note(file: &File) -> io::Result<bool> {
     let mut begins = [0; NOTE_BEGINS.len()];
     let length = file.read_at(&mut begins, 0)?;
-    Ok(begins[..length] == NOTE_BEGINS[..length])
+    Ok(begins[..length] == *NOTE_BEGINS)
+}
+
+/// Has a new file known as one of ours, before anybody else has a name for it. Without room on the disk it is
+/// none, and can be locked all the same.
+pub(super) fn mark(file: &File) {
+    let _ = file.write_all_at(NOTE_BEGINS, 0);
 }
 
 /// Whether a line of a list lets write, with its mask.
