@@ -157,8 +157,9 @@ def test_the_loop_has_its_turns_while_many_go_away(
     async def main() -> None:
         async with in_use(path, 0.5 if end is give_up_in_time else 60) as db:
             tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(MANY)]
-            await until(lambda: waiting(db) == MANY)
-            gone_in_a_turn, gone = 0, 0
+            # On a machine under load the first may be gone before the last has come.
+            await until(lambda: waiting(db) > 0)
+            gone_in_a_turn, gone = 0, sum(task.done() for task in tasks)
             ending = asyncio.create_task(end(db, tasks))
             while not ending.done():
                 now_gone = sum(task.done() for task in tasks)

@@ -50,7 +50,7 @@ def refusal(path: Path, timeout: float = 0) -> oxlite.LockedError:
 
 def told(actor: Actor) -> str:
     """What a process is told who would write, after a wait of a second."""
-    assert actor.does("connect(timeout=1)") == "done"
+    assert actor.does("connect(timeout=5)") == "done"
     return actor.does("execute('INSERT INTO t VALUES (2)')")
 
 
@@ -137,7 +137,7 @@ def test_a_stopped_process_that_left_no_note_is_seen_by_its_lock(start: Start, p
     holder.tell(PAUSE_IN_A_STATEMENT)
     assert holder.answer() == "paused"
     with stopped(holder) as number:
-        error = refusal(path, timeout=1)
+        error = refusal(path, timeout=5)
         assert f"held by process {number} (" in str(error)
         assert "stopped), which has told nothing of it" in str(error)
         assert error.holder is None
@@ -156,7 +156,7 @@ def test_another_program_is_seen_by_its_lock(path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout
         other.stdout.readline()
-        error = refusal(path, timeout=1)
+        error = refusal(path, timeout=5)
         assert f"held by process {other.pid} (" in str(error)
         assert "another SQLite" in str(error)
 
@@ -263,6 +263,6 @@ def test_a_hostile_command_line_is_told_without_what_a_terminal_obeys(
     ) as other:
         assert other.stdout
         other.stdout.readline()
-        error = refusal(path, timeout=1)
+        error = refusal(path, timeout=5)
         assert f"held by process {other.pid} (\\x1b[2J \\u202e -c" in str(error)
         assert str(error).isprintable()
