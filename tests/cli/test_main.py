@@ -20,6 +20,12 @@ def test_version_names_what_is_inside(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines[1].startswith(f"SQLite {package.sqlite3.sqlite_version} (20")
 
 
+def test_an_output_that_is_closed_is_no_fault() -> None:
+    command = f'"{sys.executable}" -m oxlite.cli --version >&-'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     output = capsys.readouterr().out

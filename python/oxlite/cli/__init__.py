@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from oxlite.cli.app import run
 
         code = run(sys.argv[1:] if arguments is None else list(arguments))
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever has started it (`>&-`)
+            sys.stdout.flush()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _OPTIONAL_PACKAGES:
