@@ -16,6 +16,7 @@ import pytest
 
 import oxlite
 from oxlite import Database, sqlite3
+from oxlite._native import Loan
 
 THREADS = 16
 WRITES = 50
@@ -425,12 +426,13 @@ def test_the_lock_of_an_attached_database_is_only_for_who_writes_there(tmp_path:
                 outcomes.append(error)
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
-        db._writer.take([])
+        loan = Loan()
+        db._writer.take(loan)
         for index, thread in enumerate(threads):
             thread.start()
             until(lambda index=index: db.stats().writer_waiting > index)
         other.execute("BEGIN IMMEDIATE")
-        db._writer.give()
+        loan.give_back(True)
         for thread in threads[:3]:
             thread.join(60)
         assert [type(outcome) for outcome in outcomes[:3]] == [oxlite.Result] * 3
@@ -638,9 +640,9 @@ def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
             db.execute("INSERT INTO t VALUES (?)", (Late(),))
         with pytest.raises(TimeoutError, match="of the application"):
             db.execute("INSERT INTO t VALUES (1) RETURNING x")
-        db._writer.take([])
-        db._writer.discard()
-        db._writer.give()
+        loan = Loan()
+        db._writer.take(loan)
+        loan.give_back(False)
         db._opener._setup = late
         for write in (db.execute, lambda sql: db.executemany(sql, iter([()]))):
             with pytest.raises(TimeoutError, match="of the application"):

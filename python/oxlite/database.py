@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 from weakref import WeakSet
 
 from oxlite import sqlite3
 from oxlite._native import (
+    Loan,
     LockedError,
     Pool,
     PoolTimeout,
@@ -68,80 +69,38 @@ class _Readers:
 
     def __init__(self, count: int, open_one: Callable[[], Connection]) -> None:
         self._open_one = open_one
-        self._pool: Pool[Connection | None] = Pool([None] * count)
-        # Which thread has which connection, since when.
-        self._lent: dict[Connection, tuple[int, float]] = {}
-        # Whose calls have waited for them, and have less time left for locks.
-        self._hurried: set[Connection] = set()
+        self._pool = Pool(count)
 
-    def take(self, lent: list[Connection], timeout: float) -> bool:
-        """Borrow a connection, which is put into ``lent``; ``False`` if none came back in time."""
-        taken: list[Connection | None] = []
-        try:
-            waited = self._pool.take(taken, timeout)
-            if waited is None:
-                return False
-            connection = taken[0]
-            if connection is None:
-                began = time.monotonic()
-                taken[0] = connection = self._open_one()
-                waited += time.monotonic() - began
-            if waited:
-                self._hurried.add(connection)
-                wait_at_most(connection, timeout - waited)
-            self._lent[connection] = (threading.get_ident(), time.monotonic())
-            lent.append(connection)
-        except BaseException:
-            # It could not be opened; or Ctrl-C came between any two of these steps.
-            if taken and not lent:
-                self._put_back(taken[0], taken[0])
-            raise
-        return True
+    def take(self, loan: Loan, timeout: float) -> Connection | None:
+        """Borrow a connection; ``None`` if none came back in time."""
+        waited = self._pool.take(loan, timeout)
+        if waited is None:
+            return None
+        connection = loan.connection
+        if connection is None:
+            began = time.monotonic()
+            loan.connection = connection = self._open_one()
+            waited += time.monotonic() - began
+        if waited:
+            # What is left of the call's time.
+            wait_at_most(connection, timeout - waited)
+        return connection
 
-    def give(
-        self, connection: Connection, restore: Callable[[Connection], object] | None = None
-    ) -> None:
-        """Give it back, with its transaction rolled back if one is open; see ``make_idle``."""
-        if connection not in self._lent:
-            return  # forked inside the block: it is the parent's
-        if make_idle(connection, restore):
-            self._put_back(connection, connection)
-            return
-        with suppress(sqlite3.Error):
-            connection.close()
-        self._put_back(connection, None)  # the next one is new
-
-    def relax(self, connection: Connection) -> None:
-        """What is done with it from now on is none of the call that has waited for it."""
-        if self._hurried and connection in self._hurried:
-            self._hurried.discard(connection)
-            wait_at_most(connection, None)
-
-    def _put_back(self, lent: Connection | None, back: Connection | None) -> None:
-        if lent is not None:
-            self._lent.pop(lent, None)
-            self.relax(lent)
-        if not self._pool.give(back) and back is not None:
-            back.close()
-
-    def lent_to_this_thread(self) -> bool:
+    def lends_to_this_thread(self) -> bool:
         """Whether this thread has borrowed one."""
-        this = threading.get_ident()
-        return any(thread == this for thread, _ in tuple(self._lent.values()))
+        return self._pool.lends_to_this_thread()
 
     def holders(self) -> list[tuple[int, float]]:
         """The threads that have one, and for how many seconds."""
-        now = time.monotonic()
-        return [(thread, now - since) for thread, since in tuple(self._lent.values())]
+        return self._pool.holders()
 
     def close(self, timeout: float) -> bool:
         """Close all, interrupting those still lent when time is up; tell whether all came."""
         for connection in self._pool.close():
-            if connection is not None:
-                connection.close()
+            connection.close()
         if self._pool.wait_for_all(timeout):
             return True
-        for connection in tuple(self._lent):
+        for connection in self._pool.lent():
             with suppress(sqlite3.Error):
                 connection.interrupt()
         # An interrupted statement ends at once; a thread that only holds its connection does not.
@@ -248,45 +207,34 @@ class Database:
         if self._is_closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed Database.")
 
-    def _take_reader(self, lent: list[Connection]) -> None:
+    def _take_reader(self, loan: Loan) -> Connection:
         self._check()
         readers = self._readers
-        if readers.lent_to_this_thread() and not readers.statistics()[0]:
+        if readers.lends_to_this_thread() and not readers.statistics()[0]:
             raise sqlite3.ProgrammingError(
                 "This thread is inside db.read() and would wait for itself, since all readers are"
                 " in use: use the connection that db.read() has given, or open the Database with"
                 f" more than {self._reader_count} readers."
             )
-        if not readers.take(lent, self._timeout):
+        connection = readers.take(loan, self._timeout)
+        if connection is None:
             holders = _named(readers.holders())
             raise PoolTimeout(readers_in_use(self._reader_count, self._timeout, holders))
-
-    def _give_reader(self, lent: list[Connection]) -> None:
-        if lent:
-            self._readers.give(lent[0])
+        return connection
 
     @contextmanager
     def _lent_writer(self) -> Iterator[Connection]:
         """Borrow the writer. It is given back with its transaction rolled back if one is open."""
         self._check()
-        writer = self._writer
-        lent: list[Connection] = []
+        loan = Loan()
         try:
             try:
-                writer.take(lent)
+                self._writer.take(loan)
             except WriterInUse:
                 raise self._writer_in_use() from None
-            yield lent[0]
+            yield cast(Connection, loan.connection)
         finally:
-            if lent:
-                self._give_back(writer, lent[0])
-
-    def _give_back(self, writer: Writer, connection: Connection) -> None:
-        if writer is not self._writer:
-            return  # forked inside the block: the writer is the parent's
-        if not make_idle(connection, self._opener.restore):
-            writer.discard()  # the next one is new
-        writer.give()
+            _give_back(loan, self._opener.restore)
 
     def _writer_in_use(self) -> LockedError:
         holder = self._writer.holder()
@@ -309,32 +257,30 @@ class Database:
             oxlite.sqlite3.ProgrammingError: BEGIN and SAVEPOINT.
             oxlite.PoolTimeout: No reader came back in time.
         """
-        lent: list[Connection] = []
+        loan = Loan()
         try:
-            self._take_reader(lent)
-            rows = lent[0].execute(sql, parameters).fetchall()
+            rows = self._take_reader(loan).execute(sql, parameters).fetchall()
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
         finally:
-            self._give_reader(lent)
+            _give_back(loan)
         if not rows:
             refuse_transaction(sql)
         return rows
 
     def query_one(self, sql: str, parameters: Parameters = ()) -> Any:  # noqa: ANN401 - a row is what the factory makes
         """Run a query on a reader; its first row, ``None`` if it has none. Raises as ``query``."""
-        lent: list[Connection] = []
+        loan = Loan()
         try:
-            self._take_reader(lent)
-            cursor = lent[0].execute(sql, parameters)
+            cursor = self._take_reader(loan).execute(sql, parameters)
             row = cursor.fetchone()
             cursor.close()
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
         finally:
-            self._give_reader(lent)
+            _give_back(loan)
         if row is None:
             refuse_transaction(sql)
         return row
@@ -349,18 +295,17 @@ class Database:
         Raises:
             oxlite.PoolTimeout: No reader came back in time.
         """
-        lent: list[Connection] = []
+        loan = Loan()
         try:
-            self._take_reader(lent)
-            lent[0].execute("BEGIN")
-            self._readers.relax(lent[0])
-            yield lent[0]
+            connection = self._take_reader(loan)
+            connection.execute("BEGIN")
+            wait_at_most(connection, None)  # what the block does are calls of their own
+            yield connection
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
         finally:
-            if lent:
-                self._readers.give(lent[0], self._opener.restore)
+            _give_back(loan, self._opener.restore)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -503,14 +448,13 @@ class Database:
 
     def _optimize(self) -> None:
         """Have the planner's statistics looked at, unless the writer is in use."""
-        lent: list[Connection] = []
+        loan = Loan()
         with suppress(sqlite3.Error):
             try:
-                self._writer.take(lent, 0.0)
-                self._upkeep.optimize(lent[0])
+                self._writer.take(loan, 0.0)
+                self._upkeep.optimize(cast(Connection, loan.connection))
             finally:
-                if lent:
-                    self._writer.give()
+                loan.give_back(True)
 
     def __enter__(self) -> Self:
         """The database, which is closed at the end of the block."""
@@ -524,6 +468,15 @@ class Database:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _give_back(loan: Loan, restore: Callable[[Connection], object] | None = None) -> None:
+    """Give back what is lent, with its transaction rolled back if one is open; see ``make_idle``.
+
+    Where a signal handler raises in here, it is given back when nobody knows of the loan any more.
+    """
+    connection = loan.connection
+    loan.give_back(connection is not None and make_idle(connection, restore))
 
 
 def _named(holders: Iterable[tuple[int, float]]) -> list[tuple[str, float]]:

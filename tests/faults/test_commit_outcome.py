@@ -17,6 +17,7 @@ PRELUDE = """
 import errno, sys, threading
 import oxlite
 from oxlite import sqlite3
+from oxlite._native import Loan
 from tests.faults.injector import Injector
 
 injector = Injector()
@@ -36,13 +37,13 @@ def in_line(count, sql=lambda index: INSERT):
     def run(index):
         outcomes[index] = caught(lambda: db.execute(sql(index), (index,)))
     threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    writer = db._writer
-    writer.take([])
+    loan = Loan()
+    db._writer.take(loan)
     for index, thread in enumerate(threads):
         thread.start()
         while db.stats().writer_waiting <= index:
             pass
-    return writer, threads, outcomes
+    return loan, threads, outcomes
 """
 
 
@@ -99,9 +100,9 @@ def test_all_of_a_batch_are_told_and_the_next_one_goes_well(tmp_path: Path) -> N
     run(
         tmp_path,
         """
-        writer, threads, outcomes = in_line(8)
+        loan, threads, outcomes = in_line(8)
         injector.arm("sync", 1, False, errno.EIO)
-        writer.give()
+        loan.give_back(True)
         for thread in threads: thread.join()
         assert injector.disarm() == 1
         assert {type(outcome) for outcome in outcomes} == {oxlite.CommitOutcomeUnknown}, outcomes
@@ -121,9 +122,9 @@ def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
         POISON = "INSERT OR ROLLBACK INTO u VALUES (?)"
         opened = [db._writer.connection]
         db._opener._setup = opened.append
-        writer, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
+        loan, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
         injector.arm("sync", 1, False, errno.EIO)
-        writer.give()
+        loan.give_back(True)
         for thread in threads: thread.join()
         assert injector.disarm() == 1
         assert type(outcomes[0]) is oxlite.CommitOutcomeUnknown, outcomes
@@ -156,9 +157,9 @@ def test_a_full_disk_is_no_open_question(tmp_path: Path) -> None:
             assert injector.disarm() > 0
             assert type(error) is sqlite3.OperationalError, repr(error)
             assert error.sqlite_errorname == "SQLITE_FULL"
-        writer, threads, outcomes = in_line(4)
+        loan, threads, outcomes = in_line(4)
         injector.arm("write", 1, True, errno.ENOSPC)
-        writer.give()
+        loan.give_back(True)
         for thread in threads: thread.join()
         assert injector.disarm() > 0
         assert {outcome.sqlite_errorname for outcome in outcomes} == {"SQLITE_FULL"}, outcomes

@@ -23,6 +23,7 @@ mod forced_unwinding;
 mod function;
 mod gil;
 mod gil_cell;
+mod loan;
 mod notices;
 mod options;
 mod parameter_sets;
@@ -83,6 +84,8 @@ mod native {
         ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError, Warning,
         WriterInUse,
     };
+    #[pymodule_export]
+    use crate::loan::Loan;
     #[pymodule_export]
     use crate::options::enable_shared_cache;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! `Writer`: the one writing connection of a `Database`, and the line of threads in front of it.
 //!
-//! A thread borrows the connection (`take`, `give`), or asks for one statement (`execute`), which may be
+//! A thread borrows the connection (`take`), or asks for one statement (`execute`), which may be
 //! committed together with those of other threads (`oxlite_core::run_batch`).
 //!
 //! Invariants:
@@ -27,6 +27,7 @@ use crate::error::{ProgrammingError, WriterInUse, from_core};
 use crate::gil::{
     current_thread, detached_to_the_end, is_signalled, patience, raise_kept, without,
 };
+use crate::loan::{Lender, Loan};
 use crate::requests::{self, RowMaker};
 
 /// What waits in line.
@@ -193,50 +194,30 @@ impl Writer {
 
     /// Borrows the connection, waiting for `timeout` seconds if that is given. What is left of the writer's
     /// own timeout is what the connection waits for locks, until it is given back or `wait_at_most` says
-    /// otherwise. `WriterInUse` if it has not
-    /// come back in time. It is put into the list `lent`: Ctrl-C may come between the end of this call and
-    /// an assignment of what it returns, and then nobody would know that there is something to give back.
-    #[pyo3(signature = (lent, timeout = None))]
-    fn take(&self, lent: &Bound<'_, PyList>, timeout: Option<f64>) -> PyResult<()> {
-        let py = lent.py();
+    /// otherwise. `WriterInUse` if it has not come back in time.
+    #[pyo3(signature = (loan, timeout = None))]
+    fn take(slf: &Bound<'_, Self>, loan: &Bound<'_, Loan>, timeout: Option<f64>) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
         let began = Instant::now();
         let timeout = match timeout {
             Some(seconds) => timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?,
-            None => self.timeout,
+            None => this.timeout,
         };
         let timeout = patience(py, timeout);
-        let (line, thread) = (&self.line, current_thread());
+        let (line, thread) = (&this.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
-        self.opened(py)
-            .and_then(|connection| {
-                let remaining = self.timeout.saturating_sub(began.elapsed());
-                let core = connection.get().core()?;
-                core.deadline().wait_at_most(Some(remaining));
-                core.confine(true);
-                lent.append(connection)
-            })
-            .inspect_err(|_| self.give(py))
-    }
-
-    /// Gives it back.
-    fn give(&self, py: Python<'_>) {
-        if let Some(connection) = self.current(py)
-            && let Ok(core) = connection.get().core()
-        {
-            core.deadline().wait_at_most(None);
-            core.confine(false);
-        }
-        self.retire(py);
-        self.line.give();
-    }
-
-    /// Closes the connection, which this thread has; the next one is new.
-    fn discard(&self, py: Python<'_>) {
-        let connection = self.connection.lock().take();
-        if let Some(connection) = connection {
-            // What it had to say it has said.
-            let _ = connection.bind(py).call_method0("close");
-        }
+        // From here on it is given back with the loan.
+        loan.get().begin(Lender::Writer(slf.clone().unbind()), None);
+        let connection = this
+            .opened(py)
+            .inspect_err(|_| loan.get().give_back(py, true))?;
+        let core = connection.get().core()?;
+        core.deadline()
+            .wait_at_most(Some(this.timeout.saturating_sub(began.elapsed())));
+        core.confine(true);
+        loan.get().set_connection(py, connection.unbind());
+        Ok(())
     }
 
     /// Runs one writing statement, perhaps in one transaction with those of other threads: row count, row
@@ -324,6 +305,30 @@ impl Writer {
 }
 
 impl Writer {
+    /// Takes the connection back from the thread that has it; one that is not usable is closed, and the next
+    /// one is new.
+    pub(crate) fn give_back(&self, py: Python<'_>, is_usable: bool) {
+        if !is_usable {
+            self.discard(py);
+        }
+        if let Some(connection) = self.current(py)
+            && let Ok(core) = connection.get().core()
+        {
+            core.deadline().wait_at_most(None);
+            core.confine(false);
+        }
+        self.retire(py);
+        self.line.give();
+    }
+
+    fn discard(&self, py: Python<'_>) {
+        let connection = self.connection.lock().take();
+        if let Some(connection) = connection {
+            // What it had to say it has said.
+            let _ = connection.bind(py).call_method0("close");
+        }
+    }
+
     /// Whether the rows that the statement may return can be made from its answer.
     fn can_answer(&self, py: Python<'_>, sql: &str) -> bool {
         !requests::may_return_rows(sql)
