@@ -50,7 +50,7 @@ def test_the_query_log_names_who_has_the_lock(site: "Site", write: str) -> None:
         f"WRITE = {write!r}\n"
         + """
 from django.test.utils import CaptureQueriesContext
-other = oxlite.connect("app.db", isolation_level=None)
+other = oxlite.connect("app.db", isolation_level=None, check_same_thread=False)
 other.execute("BEGIN IMMEDIATE")
 
 def atomic():
