@@ -190,8 +190,9 @@ def test_everything_is_collected_in_any_order(path: Path, seed: int) -> None:
         things.pop()
         if chance.random() < 0.1:
             gc.collect()
-    assert alive(sqlite3.Cursor) == cursors
-    assert alive(sqlite3.Connection) == connections
+    # What other tests have left may go meanwhile.
+    assert alive(sqlite3.Cursor) <= cursors
+    assert alive(sqlite3.Connection) <= connections
     check = sqlite3.connect(path, timeout=0, isolation_level=None)
     check.execute("DROP TABLE t")  # fails while anything still reads
     check.close()

@@ -332,12 +332,13 @@ def test_a_value_beyond_the_limit_is_refused(connection: sqlite3.Connection) -> 
 
 
 def test_as_many_parameters_as_sqlite_takes(connection: sqlite3.Connection) -> None:
-    values = tuple(range(32_766))
+    limit = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+    values = tuple(range(limit))
     marks = ",".join("?" * len(values))
     assert connection.execute(
         f"SELECT max(column1) FROM (VALUES ({'),('.join('?' * 500)}))", values[:500]
     ).fetchone() == (499,)
-    assert connection.execute(f"SELECT 32765 IN ({marks})", values).fetchone() == (1,)
+    assert connection.execute(f"SELECT {limit - 1} IN ({marks})", values).fetchone() == (1,)
     with pytest.raises(sqlite3.OperationalError, match="too many SQL variables"):
         connection.execute(f"SELECT 1 IN ({marks},?)", (*values, 1))
 

@@ -143,7 +143,7 @@ def test_in_a_transaction(hasty: sqlite3.Connection) -> None:
 
 
 def test_waiting_for_a_lock_counts(hasty: sqlite3.Connection, path: Path, opened: Opened) -> None:
-    other = opened(path, isolation_level=None)
+    other = opened(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     with TIMEOUT:
         hasty.execute("INSERT INTO t VALUES (1)")

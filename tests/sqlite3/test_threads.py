@@ -1,6 +1,7 @@
 """Threads: who may use a connection, one connection and one cursor under many threads."""
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,44 @@ def test_many_threads_use_one_cursor() -> None:
 
     together(*(lambda thread=thread: work(thread) for thread in range(THREADS)))
     assert rows > 0
+    connection.close()
+
+
+def test_one_cursor_is_waited_for_while_an_adapter_runs() -> None:
+    """The connection is unlocked meanwhile, and the cursor is the other thread's."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    cursor = connection.cursor()
+
+    class Slow:
+        """Adapted with the GIL let go in between."""
+
+        def __conform__(self, protocol: object) -> int:
+            """Let others come."""
+            time.sleep(0.001)
+            return 1
+
+    def work() -> None:
+        for _ in range(50):
+            cursor.execute("SELECT ?", (Slow(),))
+
+    together(*([work] * THREADS))
+    connection.close()
+
+
+def test_a_cursor_is_not_waited_for_by_its_own_execution() -> None:
+    connection = sqlite3.connect(":memory:")
+    cursor = connection.cursor()
+
+    class Recursive:
+        """Adapted by the cursor that it is bound for."""
+
+        def __conform__(self, protocol: object) -> int:
+            """Use it."""
+            cursor.execute("SELECT 1")
+            return 1
+
+    with pytest.raises(sqlite3.ProgrammingError, match="Recursive use of cursors"):
+        cursor.execute("SELECT ?", (Recursive(),))
     connection.close()
 
 

@@ -10,7 +10,8 @@
 
 use std::cell::RefMut;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use oxlite_core::{CachedStatement, Connection as Core};
 use oxlite_core::{Mutex, MutexGuard};
@@ -23,7 +24,7 @@ use pyo3::types::{PyString, PyTuple};
 use crate::buffers::SingleValues;
 use crate::connection::{Connection, lock};
 use crate::error::{ProgrammingError, from_core};
-use crate::gil::{Hold, detached, held, raise_kept};
+use crate::gil::{Hold, current_thread, detached, held, raise_kept, without};
 use crate::gil_cell::GilCell;
 use crate::options::DetectTypes;
 use crate::parameter_sets::{Crossing, End, ParameterSets};
@@ -62,10 +63,15 @@ struct Active {
     remaining: Option<Duration>,
 }
 
+/// Between two looks whether another thread has done with a cursor.
+const PAUSE: Duration = Duration::from_micros(50);
+
 /// What changes as a cursor is used.
 pub(crate) struct State {
     /// Locked for the whole of an execution.
     active: Mutex<Option<Active>>,
+    /// The thread that has locked it latest.
+    user: AtomicU64,
     attributes: GilCell<Attributes>,
 }
 
@@ -73,6 +79,7 @@ impl State {
     pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
         Self {
             active: Mutex::new(None),
+            user: AtomicU64::new(0),
             attributes: GilCell::new(Attributes::new(row_factory)),
         }
     }
@@ -94,6 +101,20 @@ impl State {
             .row_factory
             .as_ref()
             .map(|factory| factory.bind(py).clone())
+    }
+
+    /// The cursor's statement, for this thread; `None` while an execution has it.
+    #[inline]
+    fn try_active(&self) -> Option<MutexGuard<'_, Option<Active>>> {
+        // The GIL is held from here to the note of who has it.
+        let active = self.active.try_lock()?;
+        self.user.store(current_thread(), Ordering::Relaxed);
+        Some(active)
+    }
+
+    /// Whether it is this thread's own execution that has it, further up.
+    fn is_used_by_this_thread(&self) -> bool {
+        self.user.load(Ordering::Relaxed) == current_thread()
     }
 
     /// Takes the statement away from a cursor that is going.
@@ -146,7 +167,22 @@ impl<'c> Execution<'c> {
     ) -> PyResult<Self> {
         let mut core = connection.core()?;
         let mut locked = lock(py, core)?;
-        let active = state.active.try_lock().ok_or_else(is_in_use)?;
+        let mut since = None;
+        let active = loop {
+            if let Some(active) = state.try_active() {
+                break active;
+            }
+            // Another thread runs the user's code (an adapter, a factory) in the midst of an execution, with
+            // the connection unlocked. It is waited for, as long as for a lock.
+            let since = *since.get_or_insert_with(Instant::now);
+            if state.is_used_by_this_thread() || since.elapsed() >= core.timeout() {
+                return Err(is_in_use());
+            }
+            drop(locked);
+            without(py, || std::thread::sleep(PAUSE));
+            py.check_signals()?;
+            locked = lock(py, core)?;
+        };
         if let Some(Active { cached, .. }) = &*active
             && !cached.statement.belongs_to(&locked)
             && let Some(earlier) = connection.core_of(cached)
