@@ -114,21 +114,12 @@ impl Loan {
 
 impl Lent {
     fn give_back(self, py: Python<'_>, is_usable: bool) {
-        let Self { lender, connection } = self;
-        let usable = connection.filter(|connection| {
-            let core = connection.get().core();
-            if let Ok(core) = core {
-                core.deadline().wait_at_most(None);
+        match self.lender {
+            Lender::Readers(pool, number) => {
+                pool.get().give_back(py, number, self.connection, is_usable);
             }
-            if !is_usable {
-                // What it had to say it has said.
-                let _ = connection.bind(py).call_method0("close");
-            }
-            is_usable
-        });
-        match lender {
-            Lender::Readers(pool, number) => pool.get().give(py, number, usable),
-            Lender::Writer(writer) => writer.get().give_back(py, usable.is_some()),
+            // It knows its connection.
+            Lender::Writer(writer) => writer.get().give_back(py, is_usable),
         }
     }
 }

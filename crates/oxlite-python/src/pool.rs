@@ -45,15 +45,31 @@ impl Pool {
         }
     }
 
-    /// Takes a connection back that was lent; none, if it is to be opened anew.
-    pub(crate) fn give(&self, py: Python<'_>, number: u64, connection: Option<Py<Connection>>) {
+    /// Takes a connection back that was lent; one that is not usable is closed, and opened anew.
+    pub(crate) fn give_back(
+        &self,
+        py: Python<'_>,
+        number: u64,
+        connection: Option<Py<Connection>>,
+        is_usable: bool,
+    ) {
+        let usable = connection.filter(|connection| {
+            if let Ok(core) = connection.get().core() {
+                core.deadline().wait_at_most(None);
+            }
+            if !is_usable {
+                // What it had to say it has said.
+                let _ = connection.bind(py).call_method0("close");
+            }
+            is_usable
+        });
         let entry = {
             let mut lent = self.lent.lock();
             let place = lent.loans.iter().position(|entry| entry.number == number);
             place.map(|place| lent.loans.swap_remove(place))
         };
         drop(entry);
-        if let Some(Some(left)) = self.core.give(connection) {
+        if let Some(Some(left)) = self.core.give(usable) {
             // The pool is closed.
             let _ = left.bind(py).call_method0("close");
         }
