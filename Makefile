@@ -9,9 +9,15 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
+PYTEST := $(BIN)/python -m pytest
+# Two processes for each processor, since many tests wait. Each begins with a part of its own, in which the tests
+# of a file share what is dear to make; who has done his part takes from the others.
+QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4 ? $$1 * 2 : 8) }'),4) --dist worksteal
+# One process for each processor: these measure, build and serve. A file's tests stay together.
+SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-rust test-python test-interpreters test-cpython test-upstream test-django bench oha fuzz faults crash loom asan lint fmt clean soak kills
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills mutants
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -24,7 +30,6 @@ $(VENV)/.ready: pyproject.toml | prerequisites
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --upgrade pip
 	@$(BIN)/python -m pip install --group dev --group peers
-	@scripts/browser.sh $(BIN)
 	@touch $@
 
 setup: $(VENV)/.ready ## Create .venv with everything the project needs
@@ -36,19 +41,37 @@ build: setup ## Build the package in release mode into .venv
 builds: setup ## Build the two other compilations of the same SQLite, for the lab's `build` axis
 	@scripts/builds.sh stock seed
 
-bench: build oha ## Set up, build, and run the lab's quick selection (five minutes): ends with the report's path
+bench: ## Set up, build, and run the lab's quick selection (minutes): ends with its verdict and the report's path
+	@$(MAKE) --no-print-directory --jobs=2 build oha
 	@$(BIN)/oxlite bench all --quick --again --results target/bench
 
-oha: setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
-	@scripts/oha.sh $(VENV)
+browser: setup ## Install a Chromium for the slow tests that open the lab's report, if there is none
+	@scripts/browser.sh $(BIN)
 
-test: test-rust test-python test-interpreters ## Set up, build, and run every test
+oha: target/tools/bin/oha setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
+	@cp $< $(BIN)/
+
+# Needs nothing of .venv, so that it is compiled while that is filled.
+target/tools/bin/oha: | prerequisites
+	@scripts/oha.sh target/tools
+
+test: test-rust test-quick ## Set up, build, and test what a change is likely to break (minutes)
+	@echo "Left out, and run by 'make test-all': the tests marked slow, the other interpreters, CPython's own tests"
+
+test-all: test test-rest ## The same, and every other test: slow ones, other interpreters, upstream selections
+
+test-rest: test-slow test-interpreters ## What 'make test' leaves out of 'make test-all'
+	@echo "Left out, each a command of its own: fuzz faults crash soak kills loom asan test-upstream test-django"
 
 test-rust: prerequisites
 	cargo test --quiet
 
-test-python: build oha
-	$(BIN)/python -m pytest
+test-quick: build
+	$(PYTEST) $(QUICKLY) -m "not slow"
+
+test-slow:
+	@$(MAKE) --no-print-directory --jobs=2 build oha browser
+	$(PYTEST) $(SLOWLY) -m slow
 
 test-interpreters: build
 	@scripts/test_interpreters.sh
@@ -70,11 +93,14 @@ faults: build ## Refuse memory and fail system calls at every place of a session
 
 crash: build ## Cut the power at every moment of recorded workloads: IMAGES=100000 SEED= WORKERS= PLACES=
 	@$(BIN)/python -m tests.crash $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(PLACES),--places $(PLACES))
-soak: build ## Write for long beside readers of all kinds, and see how long the log becomes: MINUTES=10
+soak: build ## Write for long beside readers of all kinds, and see how large the WAL becomes: MINUTES=10
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),10)
 
 kills: build ## Kill all who share their syncs, again and again, and begin anew: KILLS=5000 SEED=
 	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
+
+mutants: setup ## Make deliberate mistakes, each of which the tests of its area must find: NAMES= (areas) EVIDENCE=
+	@$(BIN)/python -m tests.mutants $(if $(EVIDENCE),--evidence $(EVIDENCE)) $(NAMES)
 
 loom: prerequisites ## Explore all orders in which threads can meet where they wait for one another (minutes)
 	RUSTFLAGS="--cfg loom" cargo test --quiet --release --package oxlite-sqlite --package oxlite-core --lib \

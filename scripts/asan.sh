@@ -45,7 +45,7 @@ export PYTHONPATH=$package PYTHONMALLOC=malloc
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:log_path=$target/report
 rm -f "$target"/report.*
 export LD_PRELOAD=$runtime
-tests=(tests/sqlite3 tests/test_changeset.py tests/test_connect.py tests/faults)
+tests=(tests/sqlite3 tests/changeset tests/test_connect.py tests/faults)
 [ $# -eq 0 ] || tests=("$@")
 # Left out: what is known to crash and marked so (the target of a backup, used meanwhile; threads that the
 # ending interpreter unwinds through Rust), and what goes to the end of the stack, whose frames the checks

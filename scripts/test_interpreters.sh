@@ -34,20 +34,21 @@ for version in 3.11 3.12 3.13; do
         "$interpreter" -m venv "$venv"
         "$venv/bin/python" -m pip install --upgrade pip
         # With what `oxlite bench` needs there: the command line's packages and the lab's peers.
-        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout --group peers \
+        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout pytest-xdist --group peers \
             dj-database-url gunicorn numpy pandas tblib uvicorn
         touch "$venv/.ready"
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
         scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release --extras cli
+    pytest="$venv/bin/python -m pytest --quiet --numprocesses logical --maxprocesses 8 --dist loadfile"
     case $wanted in
-        *driver*) "$venv/bin/python" -m pytest -q tests/sqlite3 tests/test_connect.py ;;
+        *driver*) $pytest tests/sqlite3 tests/test_connect.py ;;
     esac
     case $wanted in
-        *django*) "$venv/bin/python" -m pytest -q tests/django tests/upstream/django ;;
+        *django*) $pytest tests/django tests/upstream/django ;;
     esac
     case $wanted in
-        *cpython*) "$venv/bin/python" -m pytest -q tests/upstream/cpython ;;
+        *cpython*) $pytest tests/upstream/cpython ;;
     esac
     interpreters="$interpreters $venv/bin/python"
     tested="$tested $version"

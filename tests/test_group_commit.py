@@ -16,15 +16,19 @@ import pytest
 
 import oxlite
 from oxlite import Database, sqlite3
-from oxlite._native import Loan
 
 THREADS = 16
 WRITES = 50
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "app.db", profile="durable", timeout=30) as db:
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "app.db"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[Database]:
+    with Database(path, profile="durable", timeout=30) as db:
         db.execute(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, thread, number, UNIQUE (thread, number))"
         )
@@ -407,6 +411,11 @@ def test_a_lock_held_elsewhere_fails_each_in_its_own_time(tmp_path: Path) -> Non
         other.close()
 
 
+def refused_at_the_end() -> contextlib.AbstractContextManager[object]:
+    """Around a block of ``write()`` that ends its transaction itself."""
+    return pytest.raises(sqlite3.ProgrammingError, match="ended inside")
+
+
 def test_the_lock_of_an_attached_database_is_only_for_who_writes_there(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "b.db", isolation_level=None)
     other.execute("CREATE TABLE t (x)")
@@ -426,13 +435,12 @@ def test_the_lock_of_an_attached_database_is_only_for_who_writes_there(tmp_path:
                 outcomes.append(error)
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
-        loan = Loan()
-        db._writer.take(loan)
-        for index, thread in enumerate(threads):
-            thread.start()
-            until(lambda index=index: db.stats().writer_waiting > index)
-        other.execute("BEGIN IMMEDIATE")
-        loan.give_back(True)
+        with refused_at_the_end(), db.write() as writer:
+            writer.rollback()  # it keeps the writer, and no lock
+            for index, thread in enumerate(threads):
+                thread.start()
+                until(lambda index=index: db.stats().writer_waiting > index)
+            other.execute("BEGIN IMMEDIATE")
         for thread in threads[:3]:
             thread.join(60)
         assert [type(outcome) for outcome in outcomes[:3]] == [oxlite.Result] * 3
@@ -479,18 +487,23 @@ def test_closing_sends_those_away_that_wait(tmp_path: Path) -> None:
 
 
 def test_a_leader_closes_the_connection_of_a_closed_database(tmp_path: Path) -> None:
-    is_closed = threading.Event()
+    is_writing, is_closed = threading.Event(), threading.Event()
+    opened: list[sqlite3.Connection] = []
+
+    def wait() -> bool:
+        is_writing.set()
+        return is_closed.wait(60)
 
     def setup(connection: sqlite3.Connection) -> None:
-        connection.create_function("wait", 0, lambda: is_closed.wait(60))
+        opened.append(connection)
+        connection.create_function("wait", 0, wait)
 
     db = Database(tmp_path / "a.db", setup=setup)
     db.execute("CREATE TABLE t (x)")
-    connection = db._writer.connection
-    assert connection is not None
+    [connection] = opened
     leader = threading.Thread(target=db.execute, args=("INSERT INTO t VALUES (wait())",))
     leader.start()
-    until(lambda: db._writer.holder())
+    assert is_writing.wait(60)
     with pytest.raises(sqlite3.OperationalError, match="closed when given back"):
         db.close(timeout=0)
     is_closed.set()
@@ -525,8 +538,14 @@ def test_an_exit_waits_for_no_thread(tmp_path: Path) -> None:
         import sys, threading, time
         import oxlite
 
+        is_writing = threading.Event()
+
+        def sleep():
+            is_writing.set()
+            time.sleep(60)
+
         def setup(connection):
-            connection.create_function("sleep", 0, lambda: time.sleep(60))
+            connection.create_function("sleep", 0, sleep)
 
         class Last:
             def __del__(self):
@@ -545,8 +564,7 @@ def test_an_exit_waits_for_no_thread(tmp_path: Path) -> None:
         threading.Thread(
             target=db.execute, args=("INSERT INTO t VALUES (sleep())",), daemon=True
         ).start()
-        while not db._writer.holder():
-            pass
+        is_writing.wait()
         sys.modules["last"] = Last()
     """
     ended = subprocess.run(
@@ -567,17 +585,18 @@ def test_durable_commit_is_checked(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_in_line_withdraws_the_request(db: Database) -> None:
     """The main thread waits for a writer that another thread has."""
-    release = threading.Event()
+    is_held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
         with db.write():
+            is_held.set()
             until(lambda: db.stats().writer_waiting)
             os.kill(os.getpid(), signal.SIGINT)
             release.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    until(lambda: db._writer.holder())
+    assert is_held.wait(60)
     with pytest.raises(KeyboardInterrupt):
         db.execute("INSERT INTO t (thread) VALUES ('never')")
     release.set()
@@ -587,7 +606,7 @@ def test_ctrl_c_in_line_withdraws_the_request(db: Database) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
+def test_a_child_forked_in_the_midst_begins_anew(db: Database, path: Path) -> None:
     with db.write() as connection:
         connection.execute("INSERT INTO t (thread) VALUES ('parent')")
         child = os.fork()
@@ -595,9 +614,7 @@ def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
             status = 1
             with contextlib.suppress(BaseException):
                 with pytest.raises(oxlite.LockedError):
-                    Database(db._opener._path, timeout=0).execute(
-                        "INSERT INTO t (thread) VALUES ('child')"
-                    )
+                    Database(path, timeout=0).execute("INSERT INTO t (thread) VALUES ('child')")
                 status = 0
             os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -607,20 +624,22 @@ def test_a_child_forked_in_the_midst_begins_anew(db: Database) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_that_comes_with_the_writer_does_not_lose_it(db: Database) -> None:
     for _ in range(10):
+        is_held = threading.Event()
 
-        def hold() -> None:
+        def hold(is_held: threading.Event = is_held) -> None:
             with db.write():
+                is_held.set()
                 until(lambda: db.stats().writer_waiting)
                 os.kill(os.getpid(), signal.SIGINT)
 
         holder = threading.Thread(target=hold)
         holder.start()
-        until(lambda: db._writer.holder())
+        assert is_held.wait(60)
         with pytest.raises(KeyboardInterrupt), db.write():
             holder.join(60)
         holder.join(60)
-        assert db._writer.holder() is None
-    assert db.execute("INSERT INTO t (thread) VALUES (1)").rowcount == 1
+        # Whoever has lost the writer is refused as if he wrote inside a write; another one waits.
+        assert db.execute("INSERT INTO t (thread) VALUES (1)").rowcount == 1
 
 
 def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
@@ -640,21 +659,22 @@ def test_timeouts_of_the_application_are_its_own(tmp_path: Path) -> None:
             db.execute("INSERT INTO t VALUES (?)", (Late(),))
         with pytest.raises(TimeoutError, match="of the application"):
             db.execute("INSERT INTO t VALUES (1) RETURNING x")
-        loan = Loan()
-        db._writer.take(loan)
-        loan.give_back(False)
-        db._opener._setup = late
+
+    setups = [late, late, setup]
+    with Database(tmp_path / "b.db", setup=lambda connection: setups.pop()(connection)) as db:
+        db.execute("CREATE TABLE t (x)")
+        with contextlib.suppress(sqlite3.ProgrammingError), db.write() as connection:
+            connection.close()  # the next write opens one anew
         for write in (db.execute, lambda sql: db.executemany(sql, iter([()]))):
             with pytest.raises(TimeoutError, match="of the application"):
                 write("INSERT INTO t VALUES (2)")
-        db._opener._setup = None
-        assert db.query("SELECT x FROM t") == [(1,)]
+    assert not setups
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_a_signal_handler_does_not_wait_for_whom_it_interrupts(db: Database) -> None:
     raised: list[BaseException] = []
-    is_over = threading.Event()
+    is_held, is_over = threading.Event(), threading.Event()
 
     def write(_number: int, _frame: object) -> None:
         try:
@@ -665,6 +685,7 @@ def test_a_signal_handler_does_not_wait_for_whom_it_interrupts(db: Database) -> 
 
     def hold() -> None:
         with db.write():
+            is_held.set()
             until(lambda: db.stats().writer_waiting)
             os.kill(os.getpid(), signal.SIGINT)
             until(is_over.is_set)
@@ -672,10 +693,11 @@ def test_a_signal_handler_does_not_wait_for_whom_it_interrupts(db: Database) -> 
     before = signal.signal(signal.SIGINT, write)
     try:
         for wait in (lambda: db.execute("INSERT INTO t (thread) VALUES (1)"), db.checkpoint):
+            is_held.clear()
             is_over.clear()
             holder = threading.Thread(target=hold)
             holder.start()
-            until(lambda: db._writer.holder())
+            assert is_held.wait(60)
             wait()
             holder.join(60)
     finally:

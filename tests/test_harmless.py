@@ -76,7 +76,7 @@ def test_paths_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
         assert SHOWN in message
         assert message.isprintable()
     assert statistics is not None
-    assert str(statistics["no_gate"]).isprintable()
+    assert str(statistics["process_queue_unavailable"]).isprintable()
 
 
 def test_who_reads_the_log_is_told_without_what_a_terminal_obeys(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from oxlite import sqlite3
 
 NAMES = sorted(name for name in dir(standard) if name.startswith("SQLITE_LIMIT_"))
 
-# The largest that builds which people have set beyond SQLite's own default, and whose: see
-# "Which SQLite is inside?" in DESIGN.md, which also says what is not followed, and why.
+# The largest values that common builds set beyond SQLite's own default, and whose they are. Which
+# are not followed, and why: docs/decisions/0003-sqlite-limits.md.
 LARGEST = {"SQLITE_LIMIT_VARIABLE_NUMBER": 500_000}
 """Apple's; 250,000 in Debian, Ubuntu, Homebrew and conda-forge."""
 

@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 import oxlite
 import oxlite.aio
+from oxlite import sqlite3
 
 TIMEOUT = 2.0
 BACK_AFTER = 1.6
@@ -104,6 +106,11 @@ def executemany_alone(database: oxlite.Database) -> None:
     database.executemany("INSERT INTO t VALUES (?)", iter([(1,)]))
 
 
+def keeping_the_writer_alone() -> AbstractContextManager[object]:
+    """Around a block that rolls back at once: it keeps the writer, and no lock."""
+    return pytest.raises(sqlite3.ProgrammingError, match="ended inside")
+
+
 @pytest.mark.parametrize("write", [write_block, execute_together, execute_alone, executemany_alone])
 def test_a_thread_waits_for_the_writer_and_the_lock_together(
     path: Path, holding: Callable[[str], Holder], write: Callable[[oxlite.Database], None]
@@ -112,7 +119,8 @@ def test_a_thread_waits_for_the_writer_and_the_lock_together(
         is_lent, comes_back = threading.Event(), threading.Event()
 
         def keep() -> None:
-            with database._lent_writer():
+            with keeping_the_writer_alone(), database.write() as connection:
+                connection.rollback()
                 is_lent.set()
                 comes_back.wait(60)
 
@@ -156,9 +164,11 @@ def test_a_task_waits_for_the_writer_and_the_lock_together(
             is_lent, comes_back = asyncio.Event(), asyncio.Event()
 
             async def keep() -> None:
-                async with database._borrowed(database._writer):
-                    is_lent.set()
-                    await comes_back.wait()
+                with keeping_the_writer_alone():
+                    async with database.write() as connection:
+                        await connection.rollback()
+                        is_lent.set()
+                        await comes_back.wait()
 
             keeper = asyncio.create_task(keep())
             await is_lent.wait()

@@ -109,9 +109,9 @@ def statistics(connection: oxlite.Connection) -> dict[str, object]:
 def test_the_production_profiles_stand_in_line(connect: Connect, profile: str) -> None:
     connection = connect(profile=profile)
     assert connection.busy == "gate"
-    assert statistics(connection)["passes"] == 0
+    assert statistics(connection)["admissions"] == 0
     connection.execute("INSERT INTO t VALUES (1)")
-    assert statistics(connection)["passes"] == 1
+    assert statistics(connection)["admissions"] == 1
 
 
 def test_the_drop_in_does_on_request(path: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_drop_in_does_on_request(path: Path) -> None:
     stock.close()
     asked = oxlite.sqlite3.connect(path, busy="gate", isolation_level=None)
     asked.execute("INSERT INTO t VALUES (1)")
-    assert statistics(asked)["passes"] == 1
+    assert statistics(asked)["admissions"] == 1
     asked.close()
 
 
@@ -140,7 +140,7 @@ def test_reads_and_settings_do_not_stand_in_line(connect: Connect) -> None:
     ]:
         connection.execute(sql).fetchall()
     writer.execute("COMMIT")
-    assert statistics(connection)["passes"] == 1, "that of the writer"
+    assert statistics(connection)["admissions"] == 1, "that of the writer"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_dropped_cursor_and_a_closed_connection_let_the_next_one_in(connect: C
 def test_a_script_lets_others_in_between_its_transactions(connect: Connect) -> None:
     first = connect()
     first.executescript("INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2); COMMIT")
-    assert statistics(first)["passes"] == 2
+    assert statistics(first)["admissions"] == 2
 
 
 def test_nobody_waits_for_longer_than_the_timeout(connect: Connect) -> None:
@@ -440,7 +440,7 @@ def test_threads_lose_no_write_and_all_get_their_turn(connect: Connect) -> None:
     for thread in threads:
         thread.join(60)
     assert connect().execute("SELECT count(*) FROM t").fetchone() == (1200,)
-    assert statistics(connections[0])["passes"] == 1200
+    assert statistics(connections[0])["admissions"] == 1200
 
 
 @needs_gate
@@ -457,7 +457,7 @@ def test_all_paths_to_a_file_are_one_lane(connect: Connect, path: Path, name: st
     one.execute("INSERT INTO t VALUES (1)")
     same.execute("INSERT INTO t VALUES (1)")
     assert statistics(one) == statistics(same)
-    assert statistics(one)["passes"] == 2
+    assert statistics(one)["admissions"] == 2
     assert [found.name for found in path.parent.glob("*-gate")] == ["app.db-gate"]
 
 
@@ -494,7 +494,7 @@ def test_what_cannot_be_the_file_of_the_gate_is_passed_by(
             os.mkfifo(gate)
     connection = connect()
     connection.execute("INSERT INTO t VALUES (1)")
-    assert "app.db-gate" in str(statistics(connection)["no_gate"])
+    assert "app.db-gate" in str(statistics(connection)["process_queue_unavailable"])
     [record] = caplog.records
     assert (record.name, record.levelname) == ("oxlite", "WARNING")
     assert "do not stand in line with those of other processes" in record.getMessage()

@@ -72,7 +72,7 @@ def crowd():
     head = other("INSERT INTO t VALUES (0)")
     # It is, once somebody else comes to the gate and has to wait there.
     probe = connect(timeout=0.01)
-    while not probe.queue_statistics()["bypasses"]:
+    while not probe.queue_statistics()["queue_skips"]:
         fails(oxlite.LockedError, "INSERT INTO t VALUES (0)", probe)
     return holder, head
 """
@@ -147,7 +147,7 @@ def test_the_wait_at_the_gate_ends(play: Play, how: str) -> None:
                 soon(connection.interrupt)
             fails({kind}, "INSERT INTO t VALUES (1)", connection)
         statistics = connection.queue_statistics()
-        assert (statistics["waiting"], statistics["gate_waits"] > 0) == (0, True)
+        assert (statistics["waiting"], statistics["process_waits"] > 0) == (0, True)
         holder.kill()
         connect().execute("INSERT INTO t VALUES (1)")
     """)
@@ -189,7 +189,7 @@ def test_who_times_out_behind_a_thread_at_the_gate_is_told_of_the_holder(play: P
         first, connection = connect(timeout=20), connect(timeout=0.3)
         write = lambda: fails(oxlite.LockedError, "INSERT INTO t VALUES (1)", first)
         threading.Thread(target=write, daemon=True).start()
-        while not first.queue_statistics()["passes"] >= 1:
+        while not first.queue_statistics()["admissions"] >= 1:
             time.sleep(0.001)
         for _ in range(3):
             message = fails(oxlite.LockedError, "INSERT INTO t VALUES (1)", connection)
@@ -287,9 +287,9 @@ def test_who_writes_elsewhere_does_not_keep_his_place(play: Play, sql: str) -> N
             .replace("generate_series(1, 1000)", "pragma_function_list LIMIT 1000"))
         long.execute("ATTACH ':memory:' AS other")
         long.execute("CREATE TABLE other.u (x)")
-        before = long.queue_statistics()["passes"]
+        before = long.queue_statistics()["admissions"]
         threading.Thread(target=lambda: fails(Exception, {sql!r}, long)).start()
-        while long.queue_statistics()["passes"] == before:
+        while long.queue_statistics()["admissions"] == before:
             time.sleep(0.001)
         connection.execute("INSERT INTO t VALUES (1)")
         # In its midst: it has not ended by itself.

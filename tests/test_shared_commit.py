@@ -63,7 +63,7 @@ def test_it_commits_at_normal_and_syncs_by_itself(connection: oxlite.Connection)
     assert settings["synchronous"] == "NORMAL"
     connection.execute("INSERT INTO t VALUES (1)")
     assert counted(connection) == {
-        "no_sharing": None,
+        "shared_commit_unavailable": None,
         "commits": 1,
         "syncs_led": 1,
         "syncs_beside": 0,
@@ -184,7 +184,7 @@ def test_a_database_for_a_whole_process(path: Path) -> None:
         statistics = database.stats()
     assert 2 <= statistics.shared_commits <= 21
     assert statistics.shared_syncs >= 1
-    assert statistics.no_sharing is None
+    assert statistics.shared_commit_unavailable is None
     assert statistics.sync_failed is None
 
 
@@ -258,7 +258,7 @@ def alone(path: Path) -> str:
     settings = {name: effective for name, _, effective, _ in connection.settings}
     assert settings["synchronous"] == "FULL"
     connection.execute("INSERT INTO t VALUES (1)")
-    reason = counted(connection)["no_sharing"]
+    reason = counted(connection)["shared_commit_unavailable"]
     connection.close()
     return str(reason)
 

@@ -1,5 +1,5 @@
 //! Puts a personality of ours before Rust's in the native module, where a thread can be stopped by
-//! unwinding its stack: see `src/forced_unwinding.rs`.
+//! unwinding its stack: see `src/forced_unwind.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -8,6 +8,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     NoReturn,
     Protocol,
     Self,
@@ -15,6 +16,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeVar,
+    Unpack,
     final,
     overload,
     type_check_only,
@@ -22,9 +24,12 @@ from typing import (
 
 from typing_extensions import Buffer, disjoint_base
 
+from oxlite.connection import DriverOptions, ProfileName
+
 __all__ = [
     "ABSENT",
     "LEGACY_TRANSACTION_CONTROL",
+    "NETWORK_FILE_SYSTEMS",
     "PARSE_COLNAMES",
     "PARSE_DECLTYPES",
     "SQLITE_ABORT",
@@ -241,12 +246,13 @@ __all__ = [
     "PrepareProtocol",
     "ProgrammingError",
     "Row",
+    "SerialExecutor",
     "Session",
+    "Setting",
     "StaleSnapshotError",
     "Statement",
     "StatementTimeout",
     "SyncFailedError",
-    "Turns",
     "Warning",
     "Writer",
     "WriterInUse",
@@ -267,6 +273,7 @@ __all__ = [
     "latest_rowid",
     "only_read",
     "open_to_threads",
+    "options",
     "profiles",
     "read_changeset",
     "register_adapter",
@@ -284,6 +291,7 @@ sqlite_source_id: str
 
 ABSENT: Absent
 LEGACY_TRANSACTION_CONTROL: Literal[-1]
+NETWORK_FILE_SYSTEMS: frozenset[str]
 PARSE_COLNAMES: int
 PARSE_DECLTYPES: int
 SQLITE_ABORT: int
@@ -505,26 +513,106 @@ _PreupdateHook: TypeAlias = Callable[
     object,
 ]
 
-def adapt(obj: Any, proto: Any = None, alt: Any = ..., /) -> Any: ...
-def complete_statement(statement: str) -> bool: ...
-def concat_changesets(first: Buffer, second: Buffer, /) -> bytes: ...
-def enable_callback_tracebacks(enable: object, /) -> None: ...
-def enable_shared_cache(do_enable: bool) -> None: ...
-def close_to_threads() -> None: ...
-def open_to_threads() -> None: ...
-def confine(connection: Connection, to_this_thread: bool) -> None: ...
-def forget_rowid(connection: Connection) -> None: ...
-def wait_at_most(connection: Connection, seconds: float | None) -> None: ...
-def harmless(text: str) -> str: ...
-def latest_rowid(connection: Connection) -> int | None: ...
-def only_read(connection: Connection) -> None: ...
-def invert_changeset(changeset: Buffer, /) -> bytes: ...
-def read_changeset(changeset: Buffer, /) -> Iterator[Change]: ...
-def register_adapter(type: type[Any], adapter: _Adapter, /) -> None: ...
-def register_converter(typename: str, converter: Callable[[bytes], Any], /) -> None: ...
-def shared_commit_group(database: _PathOrName) -> _SharedCommitGroup | None: ...
-def profiles() -> dict[str, dict[str, int | str]]: ...
-def sqlite_threadsafe() -> int: ...
+def adapt(obj: Any, proto: Any = None, alt: Any = ..., /) -> Any:
+    """Adapt `obj` to the protocol `proto`; `alt` if there is no way, or a `ProgrammingError`
+    without.
+    """
+
+def complete_statement(statement: str) -> bool:
+    """Whether `statement` ends in a complete SQL statement: a semicolon that no string,
+    comment or trigger body holds.
+    """
+
+def concat_changesets(first: Buffer, second: Buffer, /) -> bytes:
+    """The changeset that does what `first` and then `second` do; or the patchset, if both are."""
+
+def enable_callback_tracebacks(enable: object, /) -> None:
+    """Show the exceptions of callbacks by `sys.unraisablehook`, or (the default) drop them."""
+
+def enable_shared_cache(do_enable: bool) -> None:
+    """Let connections opened from now on share one page cache for each database, or (the
+    default) not.
+
+    SQLite discourages it (<https://sqlite.org/sharedcache.html>), and Python has removed it
+    in 3.12; where it must be, open one database with `file:…?cache=shared` and `uri=True`.
+    """
+
+def close_to_threads() -> None:
+    """Before a fork: waits until nobody makes a thread state, and lets nobody begin to."""
+
+def open_to_threads() -> None:
+    """After a fork, in the parent. The child has a door of its own."""
+
+def confine(connection: Connection, to_this_thread: bool) -> None:
+    """From now on only this thread uses the connection, or any may again: for who sees to that
+    himself, with `check_same_thread` switched off.
+    """
+
+def forget_rowid(connection: Connection) -> None:
+    """Forgets which row a connection has inserted last, for `latest_rowid`."""
+
+def wait_at_most(connection: Connection, seconds: float | None) -> None:
+    """From now on the connection waits for locks no longer than `seconds`, all together, since
+    its call has waited for something else before; with `None` for as long as its timeout
+    says.
+    """
+
+def harmless(text: str) -> str:
+    """A text that others have written, for a terminal or a log: on one line, and with nothing
+    in it that a terminal obeys. What is no Unicode (a surrogate) is written out as well.
+    """
+
+def latest_rowid(connection: Connection) -> int | None:
+    """The row id of its latest insert since it was forgotten; `None` if there was none."""
+
+def only_read(connection: Connection) -> None:
+    """Has a connection only read, until it is closed."""
+
+def invert_changeset(changeset: Buffer, /) -> bytes:
+    """The changeset that undoes `changeset`. A patchset cannot be inverted, since it lacks old
+    values.
+    """
+
+def read_changeset(changeset: Buffer, /) -> Iterator[Change]:
+    """The changes in a changeset or patchset, one after the other.
+
+    What is malformed raises `DatabaseError` (`SQLITE_CORRUPT`) when the iteration gets
+    there.
+    """
+
+def register_adapter(type: type[Any], adapter: _Adapter, /) -> None:
+    """Register `adapter`, which makes of a `type` object one that SQLite can store."""
+
+def register_converter(typename: str, converter: Callable[[bytes], Any], /) -> None:
+    """Register `converter`, which makes an object of the bytes of a column declared as
+    `typename`.
+    """
+
+def shared_commit_group(database: _PathOrName) -> _SharedCommitGroup | None:
+    """The processes that share the syncs of a database's commits (`durable_commit="shared"`)
+    and are this user's: a dict with `members` (how many they are now; `None` where the
+    system does not tell), `commits` (of all of them, since the first one came),
+    `commits_durable` (up to which these are), `syncs_led` (made for all), `leaders_lost`
+    (processes that have died in one) and `poisoned` (why nothing is committed any more;
+    `None` if all is well). `None` if no processes share. With no member, the rest is of
+    those who were there last.
+
+    Nothing is opened, locked or changed. Raises `OSError` where there is no such file.
+    """
+
+def options(door: str) -> tuple[tuple[Any, ...], ...]:
+    """What an opening takes at a door (`"sqlite3.connect"`, `"connect"` or `"Database"`), one
+    tuple for each option: its name, its kind, what it takes in words, its default, whether
+    it takes `None`, its choices, the least number, the number it takes only more than, and
+    what it is for.
+    """
+
+def profiles() -> dict[str, dict[str, int | str]]:
+    """Each profile's pragmas, in the order in which they are applied."""
+
+def sqlite_threadsafe() -> int:
+    """The threading mode SQLite was compiled with: 0, 1 or 2."""
+
 def connect(
     database: _Path,
     timeout: float = 5.0,
@@ -536,19 +624,14 @@ def connect(
     uri: bool = False,
     *,
     autocommit: _AutocommitMode = ...,
-    profile: str = "stock",
-    pragmas: dict[str, bool | int | str] | None = None,
-    journal: Literal["profile", "keep"] = "profile",
-    busy: Literal["none", "backoff", "fair", "gate"] | None = None,
-    busy_handler: Callable[[int], object] | None = None,
-    statement_timeout: float | None = None,
-    extensions: Iterable[_PathOrName] | None = None,
-    allow_no_locking: bool = False,
-    durable_commit: Literal["each", "shared"] = "each",
-) -> Connection: ...
+    **options: Unpack[DriverOptions],
+) -> Connection:
+    """Opens a database: `factory(database, …)`, which is `Connection` by default."""
 
 @disjoint_base
 class Connection:
+    """A connection to a database, as PEP 249 and the standard library define it."""
+
     DataError: type[DataError]
     DatabaseError: type[DatabaseError]
     Error: type[Error]
@@ -576,45 +659,108 @@ class Connection:
         uri: bool = False,
         *,
         autocommit: _AutocommitMode = ...,
-        profile: str = "stock",
-        pragmas: dict[str, bool | int | str] | None = None,
-        journal: str = "profile",
-        busy: str | None = None,
-        busy_handler: Callable[[int], object] | None = None,
-        statement_timeout: float | None = None,
-        extensions: Iterable[_PathOrName] | None = None,
-        allow_no_locking: bool = False,
-        durable_commit: Literal["each", "shared"] = "each",
+        **options: Unpack[DriverOptions],
     ) -> None: ...
-    def queue_statistics(self) -> _QueueStatistics | None: ...
-    def shared_commit_statistics(self) -> _SharedCommitStatistics | None: ...
+    def queue_statistics(self) -> _QueueStatistics | None:
+        """What the queue of writers has done in this process, for all connections to the
+        database together: a dict with `waiting` (connections in line now), `admissions`
+        (let through to the lock), `thread_waits` (for another connection of this process),
+        `process_waits` (for other processes), `queue_skips` (went ahead of a queue that did
+        not move) and `process_queue_unavailable` (why processes do not queue; `None` if
+        they do). `None` for a connection that does not wait in one.
+        """
+    def shared_commit_statistics(self) -> _SharedCommitStatistics | None:
+        """What the commits to the main database have come to in this process, by all its
+        connections with `durable_commit="shared"` together: a dict with
+        `shared_commit_unavailable` (why each is synced by itself; `None` if they share
+        syncs), `commits`, `syncs_led` (made for all), `syncs_beside` (beside a leader that
+        did not go on), `answered_by_others` (commits that another one's sync has made
+        durable), `commits_of_all` (of all processes, since the first of those that are
+        there), `leaders_lost` (processes that have died in a sync for all, since then) and
+        `poisoned` (why nothing is committed any more; `None` if all is well). `None` for a
+        connection without that.
+        """
     def checkpoint(
         self,
         mode: Literal["passive", "full", "restart", "truncate"] = "passive",
         *,
         timeout: float = 1.0,
         name: str = "main",
-    ) -> tuple[bool, int, int]: ...
-    def wal_statistics(self) -> _WalStatistics | None: ...
+    ) -> tuple[bool, int, int]:
+        """Makes a checkpoint of the database `name`: `"passive"` (as far as it comes without
+        waiting), `"full"` (waits for the writer and for readers of older snapshots),
+        `"restart"` (and for all readers, so that the log is begun anew) or `"truncate"`
+        (and cuts its file to nothing).
+
+        It stands in line for the write lock as every writer does, and then waits for others
+        for `timeout` seconds at most, less if the connection's own is shorter. Nobody else
+        can write meanwhile.
+
+        Answers as `PRAGMA wal_checkpoint` does: whether somebody was in the way, the frames
+        in the log, and how many of them are in the database; -1 where there is no log, or
+        where another checkpoint is under way.
+        """
+    def wal_statistics(self) -> _WalStatistics | None:
+        """What has become of the main database's write-ahead log, by all connections of this
+        process together: a dict with `frames` (in the log after the latest commit of this
+        process), `checkpoints` (that brought all of it into the database),
+        `checkpoints_incomplete` (somebody was in the way), `checkpoint_errors`,
+        `last_error` (its text, or `None`) and `readers_named` (how often a log beyond its
+        limit was told of). `None` for a connection of the profile `stock`, or to a database
+        that is not in a file.
+        """
     @property
-    def busy(self) -> Literal["none", "backoff", "fair", "gate", "handler"]: ...
+    def busy(self) -> Literal["none", "backoff", "fair", "gate", "handler"]:
+        """How the connection waits for locks: `"gate"`, `"fair"`, `"backoff"`, `"none"`, or
+        `"handler"` for a `busy_handler` of its own.
+        """
     @property
-    def in_transaction(self) -> bool: ...
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open; while another thread uses the connection, as it was
+        before that.
+        """
     @property
-    def profile(self) -> str: ...
+    def profile(self) -> ProfileName:
+        """The name of the profile the connection was opened with."""
     @property
-    def settings(self) -> tuple[tuple[str, str, str, str | None], ...]: ...
+    def settings(self) -> tuple[Setting, ...]:
+        """What became of each pragma on opening: `oxlite.Setting`s, of its name, the value
+        asked for, the value in force, and the reason why it could not be applied (`None` if
+        it was).
+        """
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """For how long at most it waits for a lock, in seconds."""
     @property
-    def total_changes(self) -> int: ...
+    def total_changes(self) -> int:
+        """How many rows have been changed since the connection was opened; while another
+        thread uses it, as it was before that.
+        """
     def apply_changeset(
         self,
         changeset: Buffer,
         *,
         filter: Callable[[str], object] | None = None,
         on_conflict: Callable[[Conflict], _ConflictAction] | _ConflictAction | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Applies a changeset or patchset to the database `main`: all of it, or, if that
+        raises, nothing. Like a data modification it begins a transaction where the
+        connection is to have one.
+
+        `filter` is asked with the name of each table whether its changes are wanted. Tables
+        that the database does not have, or that have other primary keys, are passed over in
+        silence.
+
+        `on_conflict` says what becomes of a change that cannot be made as recorded. It is
+        called with an `oxlite.changeset.Conflict` and answers `"omit"` (leave the change
+        out), `"replace"` (overwrite the row that is there; for the kinds `"data"` and
+        `"conflict"` only) or `"abort"`, or SQLite's numbers for these. One of these in
+        place of a callable is the answer to every conflict; `"replace"` then aborts where
+        there is no row to replace. By default every conflict aborts.
+
+        An exception of either is raised here. `on_conflict` may use this connection, but
+        not close it; other threads wait meanwhile.
+        """
     def backup(
         self,
         target: Connection,
@@ -623,7 +769,14 @@ class Connection:
         progress: Callable[[int, int, int], object] | None = None,
         name: str = "main",
         sleep: float = 0.25,
-    ) -> None: ...
+    ) -> None:
+        """Copies the database `name` over the main database of `target`, while both may be in
+        use.
+
+        `pages` are copied at a time (all at once if 0 or less); after each step `progress`
+        is called with SQLite's code, the pages that remain and the pages in all. A step
+        that meets a lock is tried again after `sleep` seconds.
+        """
     def blobopen(
         self,
         table: str,
@@ -633,16 +786,33 @@ class Connection:
         *,
         readonly: bool = ...,
         name: str = "main",
-    ) -> Blob: ...
-    def close(self) -> None: ...
-    def end_reads(self) -> bool: ...
-    def commit(self) -> None: ...
+    ) -> Blob:
+        """Opens the BLOB or TEXT value in `column` of the row `row` of `table` for reading
+        and, unless `readonly`, writing in place.
+        """
+    def close(self) -> None:
+        """Closes the database. An open transaction is rolled back. Closing twice is allowed."""
+    def end_reads(self) -> bool:
+        """Stops the reads that somebody has left in the middle of their rows, so that the
+        connection keeps no snapshot; who fetches the next row of one gets an
+        `OperationalError`. Whether nothing is in the middle of its work then.
+        """
+    def commit(self) -> None:
+        """Commits the open transaction; nothing if none is open, or if `autocommit` is `True`.
+        If it is `False`, the next one begins.
+        """
     def create_aggregate(
         self, name: str, n_arg: int, aggregate_class: Callable[[], Any] | None
-    ) -> None: ...
+    ) -> None:
+        """Creates an aggregate from a class whose instances have `step(*args)` and
+        `finalize()`; `None` removes it.
+        """
     def create_collation(
         self, name: str, callback: Callable[[str, str], SupportsIndex] | None, /
-    ) -> None: ...
+    ) -> None:
+        """Creates a collation from a function that compares two `str` and returns a negative
+        number, zero or a positive one; `None` removes it.
+        """
     def create_function(
         self,
         name: str,
@@ -650,47 +820,129 @@ class Connection:
         func: Callable[..., Any] | None,
         *,
         deterministic: bool = False,
-    ) -> None: ...
-    def create_session(
-        self, *, name: str = "main", tables: Iterable[str] | None = None
-    ) -> Session: ...
+    ) -> None:
+        """Creates an SQL function of `narg` arguments (-1: any number); `None` removes it.
+
+        A `deterministic` function lets SQLite reuse its results and use it in indexes.
+        """
+    def create_session(self, *, name: str = "main", tables: Iterable[str] | None = None) -> Session:
+        """Begins to record the changes of rows in the database `name`: of the `tables` named,
+        or of all, also of those made later.
+
+        Only tables with a declared primary key are recorded. A connection with a preupdate
+        hook cannot have sessions.
+        """
     def create_window_function(
         self, name: str, num_params: int, aggregate_class: Callable[[], Any] | None, /
-    ) -> None: ...
+    ) -> None:
+        """Creates an aggregate window function from a class whose instances have
+        `step(*args)`, `inverse(*args)`, `value()` and `finalize()`; `None` removes it.
+        """
     @overload
-    def cursor(self) -> Cursor: ...
+    def cursor(self) -> Cursor:
+        """A new cursor; `factory` is called with the connection and must return a `Cursor`."""
     @overload
     def cursor(self, factory: Callable[[Connection], _CursorT]) -> _CursorT: ...
-    def deserialize(self, data: Buffer, /, *, name: str = "main") -> None: ...
-    def enable_load_extension(self, enable: bool, /) -> None: ...
-    def execute(self, sql: str, parameters: _Parameters = ..., /) -> Cursor: ...
-    def executemany(self, sql: str, parameters: Iterable[_Parameters], /) -> Cursor: ...
-    def executescript(self, sql_script: str, /) -> Cursor: ...
-    def getconfig(self, op: int, /) -> bool: ...
-    def getlimit(self, category: int, /) -> int: ...
-    def interrupt(self) -> None: ...
-    def iterdump(self, *, filter: str | None = None) -> Iterator[str]: ...
-    def load_extension(self, name: str, /, *, entrypoint: str | None = None) -> None: ...
-    def rollback(self) -> None: ...
-    def serialize(self, *, name: str = "main") -> bytes: ...
+    def deserialize(self, data: Buffer, /, *, name: str = "main") -> None:
+        """Replaces the database `name` by one in memory with this content."""
+    def enable_load_extension(self, enable: bool, /) -> None:
+        """Lets this connection load extensions, by `load_extension` and by the SQL function of
+        that name, or (as it is at first) not.
+
+        An extension is native code with all the rights of this process. To load one when
+        the connection is opened, and no other after it, `oxlite.connect(extensions=[…])` is
+        safer.
+        """
+    def execute(self, sql: str, parameters: _Parameters = ..., /) -> Cursor:
+        """Makes a cursor, executes on it and returns it."""
+    def executemany(self, sql: str, parameters: Iterable[_Parameters], /) -> Cursor:
+        """Makes a cursor, executes on it with each set of parameters and returns it."""
+    def executescript(self, sql_script: str, /) -> Cursor:
+        """Makes a cursor, executes a script on it and returns it."""
+    def getconfig(self, op: int, /) -> bool:
+        """Whether one of SQLite's switches is on: `op` is one of the `SQLITE_DBCONFIG_`
+        constants.
+        """
+    def getlimit(self, category: int, /) -> int:
+        """The value of a run-time limit: `category` is one of the `SQLITE_LIMIT_` constants."""
+    def interrupt(self) -> None:
+        """Makes the statements that run on this connection now fail with `OperationalError:
+        interrupted`, also while they wait for a lock. May be called from any thread.
+        """
+    def iterdump(self, *, filter: str | None = None) -> Iterator[str]:
+        """An iterator over the SQL text that makes the database anew, statement by statement.
+
+        `filter` is a LIKE pattern for the names of the objects to dump; `None` means all.
+        """
+    def load_extension(self, name: str, /, *, entrypoint: str | None = None) -> None:
+        """Loads an extension from a shared library, whose entry point SQLite guesses from the
+        name unless `entrypoint` says it. `enable_load_extension(True)` comes first.
+        """
+    def rollback(self) -> None:
+        """Rolls the open transaction back; nothing if none is open, or if `autocommit` is
+        `True`. If it is `False`, the next one begins.
+        """
+    def serialize(self, *, name: str = "main") -> bytes:
+        """The content of the database `name`, as its file would be."""
     def set_authorizer(
         self,
         authorizer_callback: Callable[[int, str | None, str | None, str | None, str | None], int]
         | None,
-    ) -> None: ...
-    def set_commit_hook(self, commit_hook: Callable[[], object] | None, /) -> None: ...
-    def set_preupdate_hook(self, preupdate_hook: _PreupdateHook | None, /) -> None: ...
-    def set_progress_handler(
-        self, progress_handler: Callable[[], object] | None, n: int
-    ) -> None: ...
-    def set_rollback_hook(self, rollback_hook: Callable[[], object] | None, /) -> None: ...
-    def set_trace_callback(self, trace_callback: Callable[[str], object] | None) -> None: ...
+    ) -> None:
+        """Asks `authorizer_callback` about every access while a statement is prepared: it is
+        called with an action code, two arguments that depend on it, the schema, and the
+        trigger or view responsible; it answers `SQLITE_OK`, `SQLITE_DENY` or
+        `SQLITE_IGNORE`. `None` removes it.
+        """
+    def set_commit_hook(self, commit_hook: Callable[[], object] | None, /) -> None:
+        """Asks `commit_hook` before each commit; a true answer, or an exception, turns the
+        commit into a rollback. `None` removes it
+        (<https://sqlite.org/c3ref/commit_hook.html>).
+        """
+    def set_preupdate_hook(self, preupdate_hook: _PreupdateHook | None, /) -> None:
+        """Calls `preupdate_hook` before each row that a statement inserts, updates or deletes,
+        with `SQLITE_INSERT`, `SQLITE_UPDATE` or `SQLITE_DELETE`, the schema, the table, the
+        row id before and after, and the row before and after, as tuples; `None` stands for
+        what there is not: the row before an insert, the row after a delete. `None` removes
+        it.
+
+        A write through a `Blob` is an update whose new row is `None`, since it is not
+        known. TEXT that is not UTF-8 comes as `str` with surrogate escapes. The row ids of
+        a table WITHOUT ROWID mean nothing. The hook can neither change nor prevent
+        anything, and cannot use the connection; a connection with a `Session` cannot have
+        one (<https://sqlite.org/c3ref/preupdate_blobwrite.html>).
+        """
+    def set_progress_handler(self, progress_handler: Callable[[], object] | None, n: int) -> None:
+        """Calls `progress_handler` about every `n` instructions of SQLite's virtual machine; a
+        true answer interrupts the statement. `None` removes it.
+        """
+    def set_rollback_hook(self, rollback_hook: Callable[[], object] | None, /) -> None:
+        """Calls `rollback_hook` after each rollback; `None` removes it."""
+    def set_trace_callback(self, trace_callback: Callable[[str], object] | None) -> None:
+        """Calls `trace_callback` with the text, parameters filled in, of each statement that
+        begins to run; `None` removes it.
+        """
     def set_update_hook(
         self, update_hook: Callable[[int, str, str, int], object] | None, /
-    ) -> None: ...
-    def set_wal_hook(self, wal_hook: Callable[[str, int], object] | None, /) -> None: ...
-    def setconfig(self, op: int, enable: bool = ..., /) -> None: ...
-    def setlimit(self, category: int, limit: int, /) -> int: ...
+    ) -> None:
+        """Calls `update_hook` for each row that a statement inserts, updates or deletes, with
+        `SQLITE_INSERT`, `SQLITE_UPDATE` or `SQLITE_DELETE`, the schema, the table and the
+        row id; `None` removes it. Tables WITHOUT ROWID do not call it
+        (<https://sqlite.org/c3ref/update_hook.html>).
+        """
+    def set_wal_hook(self, wal_hook: Callable[[str, int], object] | None, /) -> None:
+        """Calls `wal_hook` after each commit in WAL mode with the schema and the number of
+        pages in the WAL. It takes the place of automatic checkpoints: run `PRAGMA
+        wal_checkpoint` in it, on this connection, when the number is high. `None` removes
+        it; checkpoints are automatic again, as the profile has them
+        (<https://sqlite.org/c3ref/wal_hook.html>).
+        """
+    def setconfig(self, op: int, enable: bool = ..., /) -> None:
+        """Turns one of SQLite's switches on or off."""
+    def setlimit(self, category: int, limit: int, /) -> int:
+        """Sets a run-time limit, at most to the bound it was compiled with, and returns the
+        one before; a negative `limit` changes nothing.
+        """
     def __call__(self, sql: str, /) -> Statement: ...
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -702,17 +954,44 @@ class Connection:
 
 @final
 class Session:
+    """Records the changes of rows, made by `Connection.create_session`.
+
+    Only tables with a declared primary key are recorded, and only rows whose key has no
+    NULL. What is rolled back leaves no change (<https://sqlite.org/sessionintro.html>).
+    """
+
     enabled: bool
     indirect: bool
     @property
-    def is_empty(self) -> bool: ...
+    def is_empty(self) -> bool:
+        """Whether nothing has been recorded. Changes that cancel each other out count as
+        recorded, but the changeset is then empty.
+        """
     @property
-    def memory_used_bytes(self) -> int: ...
-    def attach(self, table: str | None = None) -> None: ...
-    def changeset(self) -> bytes: ...
-    def close(self) -> None: ...
-    def diff(self, table: str, *, from_name: str) -> None: ...
-    def patchset(self) -> bytes: ...
+    def memory_used_bytes(self) -> int:
+        """The memory that the recorded changes take, in bytes."""
+    def attach(self, table: str | None = None) -> None:
+        """Records the changes of `table` from now on; `None`: of every table, also of those
+        made later. The table need not exist yet.
+        """
+    def changeset(self) -> bytes:
+        """What has changed since the tables were attached: one change for each row, from what
+        it was then to what it is now. Recording goes on; for changes from now on only,
+        create another session.
+        """
+    def close(self) -> None:
+        """Ends the recording; what has been recorded is gone. Closing twice is allowed, and
+        after the connection.
+        """
+    def diff(self, table: str, *, from_name: str) -> None:
+        """Records what would turn `table` of the attached database `from_name` into the same
+        table of the session's database, and attaches the table. A table without a primary
+        key, or in neither of them, is passed over.
+        """
+    def patchset(self) -> bytes:
+        """Like `changeset()`, smaller: without the old values other than the primary key. So
+        it finds fewer conflicts, and cannot be inverted.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -723,55 +1002,96 @@ class Session:
 
 @final
 class Absent:
+    """The class of `ABSENT`."""
     def __reduce__(self) -> str: ...
 
 @final
 class Change:
+    """One row inserted, updated or deleted."""
+
     __match_args__: ClassVar[tuple[str, str, str, str]]
     @property
-    def is_indirect(self) -> bool: ...
+    def is_indirect(self) -> bool:
+        """Whether a trigger or a foreign key action made the change."""
     @property
-    def key(self) -> tuple[Any, ...]: ...
+    def key(self) -> tuple[Any, ...]:
+        """The values of the primary key, in the columns' order: of the new row for an insert,
+        of the old one otherwise. (An update never changes it: that is a delete and an
+        insert.)
+        """
     @property
-    def new(self) -> tuple[Any, ...]: ...
+    def new(self) -> tuple[Any, ...]:
+        """The row after, column by column; `ABSENT` where the change does not say: for a
+        delete all of it, for an update what does not change.
+        """
     @property
-    def old(self) -> tuple[Any, ...]: ...
+    def old(self) -> tuple[Any, ...]:
+        """The row before, column by column; `ABSENT` where the change does not say. For an
+        insert all of it; for an update all but the primary key and what changes. A patchset
+        has the primary key only.
+        """
     @property
-    def operation(self) -> Literal["insert", "update", "delete"]: ...
+    def operation(self) -> Literal["insert", "update", "delete"]:
+        """`"insert"`, `"update"` or `"delete"`."""
     @property
-    def primary_key(self) -> tuple[bool, ...]: ...
+    def primary_key(self) -> tuple[bool, ...]:
+        """For each column whether it belongs to the primary key."""
     @property
-    def table(self) -> str: ...
+    def table(self) -> str:
+        """The table's name."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Conflict:
+    """Why a change could not be applied."""
     @property
-    def change(self) -> Change | None: ...
+    def change(self) -> Change | None:
+        """What was to be done; `None` for the kind `"foreign_key"`."""
     @property
     def kind(
         self,
-    ) -> Literal["data", "not_found", "conflict", "constraint", "foreign_key"]: ...
+    ) -> Literal["data", "not_found", "conflict", "constraint", "foreign_key"]:
+        """`"data"`: the row to update or delete has other values than the change expects.
+        `"not_found"`: there is no such row to update or delete. `"conflict"`: a row with
+        the primary key to insert is there. `"constraint"`: another constraint would be
+        violated. `"foreign_key"`: all changes are made, and foreign keys are violated.
+        """
     @property
-    def row(self) -> tuple[Any, ...] | None: ...
+    def row(self) -> tuple[Any, ...] | None:
+        """The row that is there, for the kinds `"data"` and `"conflict"`."""
     @property
-    def violations(self) -> int | None: ...
+    def violations(self) -> int | None:
+        """How often foreign keys are violated, for the kind `"foreign_key"`, as far as SQLite
+        tells: it says 1, however many. `PRAGMA foreign_key_check` lists them.
+        """
 
 @final
-class Statement: ...
+class Statement:
+    """A prepared statement. It shows that the SQL could be prepared, and has no use of its
+    own; the standard library's is the same.
+    """
 
 @final
 class PrepareProtocol:
+    """The protocol that objects are adapted to when they are bound."""
     def __new__(cls, *_args: object, **_kwargs: object) -> Self: ...
 
 @final
 class Blob:
-    def close(self) -> None: ...
-    def read(self, length: int = ..., /) -> bytes: ...
-    def seek(self, offset: int, origin: int = 0, /) -> None: ...
-    def tell(self) -> int: ...
-    def write(self, data: Buffer, /) -> None: ...
+    """An open BLOB or TEXT value, made by `Connection.blobopen`. Its size cannot change."""
+    def close(self) -> None:
+        """Closes the blob. Closing twice is allowed. Outside of a transaction this commits
+        what was written, and raises if that fails.
+        """
+    def read(self, length: int = ..., /) -> bytes:
+        """Reads up to `length` bytes from the current position; all that remain by default."""
+    def seek(self, offset: int, origin: int = 0, /) -> None:
+        """Moves the current position: `origin` is 0 (the start), 1 (here) or 2 (the end)."""
+    def tell(self) -> int:
+        """The current position, in bytes."""
+    def write(self, data: Buffer, /) -> None:
+        """Writes at the current position; the blob cannot grow."""
     def __contains__(self, _value: object, /) -> bool: ...
     def __delitem__(self, key: SupportsIndex | slice, /) -> None: ...
     def __enter__(self) -> Self: ...
@@ -794,35 +1114,61 @@ class Blob:
 
 @disjoint_base
 class Cursor:
+    """A cursor over a connection, as PEP 249 and the standard library define it."""
+
     arraysize: int
     row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
     def __init__(self, connection: Connection) -> None: ...
     @property
-    def connection(self) -> Connection: ...
+    def connection(self) -> Connection:
+        """The connection the cursor belongs to."""
     @property
     def description(
         self,
-    ) -> tuple[tuple[str, None, None, None, None, None, None], ...] | None: ...
+    ) -> tuple[tuple[str, None, None, None, None, None, None], ...] | None:
+        """A 7-tuple for each column, of which only the first item (the name) is not `None`;
+        `None` for statements without rows.
+        """
     @property
-    def lastrowid(self) -> int | None: ...
+    def lastrowid(self) -> int | None:
+        """The row id of the latest insert, `None` before the first."""
     @property
-    def rowcount(self) -> int: ...
-    def close(self) -> None: ...
-    def execute(self, sql: str, parameters: _Parameters = ..., /) -> Self: ...
-    def executemany(self, sql: str, seq_of_parameters: Iterable[_Parameters], /) -> Self: ...
-    def executescript(self, sql_script: str, /) -> Self: ...
-    def fetchall(self) -> list[Any]: ...
-    def fetchmany(self, size: int = 1) -> list[Any]: ...
-    def fetchone(self) -> Any: ...
-    def setinputsizes(self, sizes: object, /) -> None: ...
-    def setoutputsize(self, size: object, column: object = None, /) -> None: ...
+    def rowcount(self) -> int:
+        """Rows changed by the latest INSERT, UPDATE, DELETE or REPLACE; -1 for other statements."""
+    def close(self) -> None:
+        """Stops the statement; the cursor cannot be used afterwards."""
+    def execute(self, sql: str, parameters: _Parameters = ..., /) -> Self:
+        """Executes one SQL statement and returns the cursor.
+
+        `parameters` is a sequence for `?` and `?1`, a mapping for `:name`, `@name` and
+        `$name`.
+        """
+    def executemany(self, sql: str, seq_of_parameters: Iterable[_Parameters], /) -> Self:
+        """Executes one INSERT, UPDATE, DELETE or REPLACE with each set of parameters in turn."""
+    def executescript(self, sql_script: str, /) -> Self:
+        """Commits an open transaction, then executes every statement of `sql_script`."""
+    def fetchall(self) -> list[Any]:
+        """All rows that remain, as a list."""
+    def fetchmany(self, size: int = 1) -> list[Any]:
+        """The next `size` rows as a list, `arraysize` by default; all that remain if fewer do."""
+    def fetchone(self) -> Any:
+        """The next row, or `None`."""
+    def setinputsizes(self, sizes: object, /) -> None:
+        """Accepted and ignored: PEP 249 asks for it, SQLite has no use for it."""
+    def setoutputsize(self, size: object, column: object = None, /) -> None:
+        """Accepted and ignored: PEP 249 asks for it, SQLite has no use for it."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
 
 @disjoint_base
 class Row(Sequence[Any]):
+    """A row that may be indexed by position, by slice and, in any case, by column name.
+
+    Meant as a `row_factory`: `connection.row_factory = sqlite3.Row`.
+    """
     def __new__(cls, cursor: Cursor, data: tuple[Any, ...]) -> Self: ...
-    def keys(self) -> list[str]: ...
+    def keys(self) -> list[str]:
+        """The names of the columns, as a list of `str`."""
     @overload
     def __getitem__(self, key: SupportsIndex | str, /) -> Any: ...
     @overload
@@ -835,34 +1181,63 @@ class Row(Sequence[Any]):
 
 @final
 class Loan:
+    """What a thread has borrowed, if anything."""
+
     connection: Connection | None
     def __new__(cls) -> Self: ...
-    def give_back(self, is_usable: bool) -> None: ...
+    def give_back(self, is_usable: bool) -> None:
+        """Gives it back, if anything is lent: to be lent again, or closed and opened anew."""
 
 @final
 class Pool:
+    """A fixed number of connections to lend, opened when they are first lent; those who wait
+    for one are served in order.
+    """
     def __new__(cls, count: int) -> Self: ...
-    def take(self, loan: Loan, timeout: float) -> float | None: ...
-    def holders(self) -> list[tuple[int, float]]: ...
-    def lends_to_this_thread(self) -> bool: ...
-    def lent(self) -> list[Connection]: ...
-    def close(self) -> list[Connection]: ...
-    def wait_for_all(self, timeout: float) -> bool: ...
-    def statistics(self) -> tuple[int, int, int]: ...
+    def take(self, loan: Loan, timeout: float) -> float | None:
+        """Borrows the connection that came back last; waits for one for `timeout` seconds. How
+        long that has taken, in seconds, 0 if one was idle; `None` if none came back. The
+        loan has no connection yet where one is still to be opened.
+        """
+    def holders(self) -> list[tuple[int, float]]:
+        """The threads that have connections, and for how many seconds each."""
+    def lends_all_to_this_thread(self) -> bool:
+        """Whether this thread has all of them."""
+    def lent(self) -> list[Connection]:
+        """The connections that are lent."""
+    def close(self) -> list[Connection]:
+        """Lends nothing any more; the connections that are idle, to be closed by the caller."""
+    def wait_for_all(self, timeout: float) -> bool:
+        """Waits for `timeout` seconds until all that is lent has come back to the closed pool;
+        whether it has.
+        """
+    def statistics(self) -> tuple[int, int, int]:
+        """How many places are idle and how many lent, and how many threads wait for one."""
 
 @final
 class Mailbox:
+    """The outcomes for one event loop."""
     def __new__(cls) -> Self: ...
-    def fileno(self) -> int: ...
-    def collect(self) -> None: ...
-    def close(self) -> None: ...
+    def fileno(self) -> int:
+        """The descriptor that is readable when something is to be collected."""
+    def collect(self) -> None:
+        """Gives those who wait what is here for them; from the loop's thread, which is told of
+        the rest again.
+        """
+    def close(self) -> None:
+        """For a loop that has been closed: lets go of what is here and of all that comes."""
 
 @final
 class Job:
-    def cancel(self) -> bool: ...
+    """A job that was submitted."""
+    def cancel(self) -> bool:
+        """Gives it up: what has not begun is not done, a read that has is interrupted, and
+        what is on its way to a borrower goes back. Whether it had not begun.
+        """
 
 @final
-class Turns:
+class SerialExecutor:
+    """Runs tasks in the order in which they come."""
     def __new__(cls) -> Self: ...
     def call(
         self,
@@ -871,7 +1246,11 @@ class Turns:
         function: Callable[..., object],
         arguments: tuple[Any, ...],
         connection: Connection | None = None,
-    ) -> Job: ...
+    ) -> Job:
+        """Has `function(*arguments)` called; what it returns or raises is given to `future`
+        through the mailbox of its loop. With a connection, giving it up interrupts what
+        that reads.
+        """
     def fetch(
         self,
         mailbox: Mailbox,
@@ -880,11 +1259,16 @@ class Turns:
         function: Callable[[str, Any], object],
         sql: str,
         parameters: object,
-    ) -> Job: ...
-    def call_unheard(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None: ...
+    ) -> Job:
+        """Has a query run, all of whose rows `future` gets; what is no query, or whose
+        parameters or rows need code of the application, by `function(sql, parameters)`.
+        """
+    def call_unheard(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        """The same, for what nobody waits for: it needs no loop."""
 
 @final
 class Connections:
+    """Connections that work, or are lent."""
     def __new__(
         cls,
         open: Callable[[], Connection],
@@ -895,47 +1279,108 @@ class Connections:
     ) -> Self: ...
     def read(
         self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_one: bool
-    ) -> Job | None: ...
+    ) -> Job | None:
+        """Has a query run: `future` gets its rows, or its first row, `None` if it has none. No
+        job, and nothing done, if only a borrowed connection can tell what the parameters
+        are.
+        """
     def write(
         self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_many: bool
-    ) -> Job | None: ...
-    def take(self, mailbox: Mailbox, future: Future[Any]) -> Job: ...
-    def give(self, connection: Connection | None) -> bool: ...
-    def expire(
-        self, timeout: float, explain: Callable[[], str], is_writer: bool
-    ) -> float | None: ...
-    def interrupt_reads(self) -> None: ...
-    def end(self) -> None: ...
-    def close(self, timeout: float) -> tuple[list[Connection], bool]: ...
-    def statistics(self) -> tuple[int, int, int, int, int, int, int]: ...
+    ) -> Job | None:
+        """Has a data modification run, perhaps in one transaction with others: `future` gets
+        row count, row id and rows. No job, and nothing done, if it can only be run with a
+        borrowed connection.
+        """
+    def take(self, mailbox: Mailbox, future: Future[Any]) -> Job:
+        """Lends `future` a connection when its turn has come; it is to be given back."""
+    def give(self, connection: Connection | None) -> bool:
+        """Takes a connection back that was lent, or what is to be opened anew in its place.
+        `False` if all is closed: then the caller closes it.
+        """
+    def expire(self, timeout: float, explain: Callable[[], str], is_writer: bool) -> float | None:
+        """Tells some of those that have waited for longer than `timeout` seconds so, in the
+        words of `explain()`; in how many seconds there is somebody else to be told, if
+        anybody waits. No more of them at a time than a loop takes in one turn, or what
+        comes for others would wait behind them.
+        """
+    def interrupt_reads(self) -> None:
+        """Interrupts the reads that are under way."""
+    def end(self) -> None:
+        """The process ends: whoever still asks, in a thread that ends with it, is left waiting."""
+    def close(self, timeout: float) -> tuple[list[Connection], bool]:
+        """Takes up nothing any more, and waits for `timeout` seconds until all have come back:
+        the connections to be closed, and whether that is all of them. To be called outside
+        the event loop.
+        """
+    def statistics(self) -> tuple[int, int, int, int, int, int, int]:
+        """How many connections are idle, work and are lent, and how many of those that work
+        are being opened; how many wait for them; batches, and how many requests were in
+        them.
+        """
 
 @final
 class Writer:
+    """The writing connection of a database, lent to one thread at a time."""
     def __new__(
         cls, open: Callable[[], Connection], timeout: float, batch_limit: int, profile: str
     ) -> Self: ...
-    def take(self, loan: Loan, timeout: float | None = None) -> None: ...
+    def take(self, loan: Loan, timeout: float | None = None) -> None:
+        """Borrows the connection, waiting for `timeout` seconds if that is given. What is left
+        of the writer's own timeout is what the connection waits for locks, until it is
+        given back or `wait_at_most` says otherwise. `WriterInUse` if it has not come back
+        in time.
+        """
     def execute(
         self, sql: str, parameters: object, is_many: bool
-    ) -> tuple[int, int | None, list[Any]] | None: ...
-    def close(self, timeout: float) -> bool: ...
+    ) -> tuple[int, int | None, list[Any]] | None:
+        """Runs one writing statement, perhaps in one transaction with those of other threads:
+        row count, row id and rows. `None`, with nothing done, if it can only be run alone.
+        `WriterInUse` if it has not come back in time.
+        """
+    def close(self, timeout: float) -> bool:
+        """Lends nothing any more. The connection, if it is open and has come back in `timeout`
+        seconds, is closed; whether it has come back.
+        """
     @property
-    def connection(self) -> Connection | None: ...
-    def holder(self) -> tuple[int, float] | None: ...
-    def statistics(self) -> tuple[int, int, int]: ...
+    def connection(self) -> Connection | None:
+        """The connection, if it is open; only to look at."""
+    def holder(self) -> tuple[int, float] | None:
+        """The thread that has it, and for how many seconds."""
+    def statistics(self) -> tuple[int, int, int]:
+        """How many threads wait, how many batches there were, and how many requests in them."""
 
-class Warning(Exception): ...
+class Setting(NamedTuple):
+    """What became of a pragma on opening: its name, the value requested, the effective value,
+    and why it was skipped (None if it was not).
+    """
+
+    name: str
+    requested: str
+    effective: str
+    skipped: str | None
+
+class Warning(Exception):
+    """Not raised by Oxlite; PEP 249 asks for it."""
 
 _Warning: TypeAlias = Warning
 
 class Error(Exception):
+    """The base of every error of this module."""
+
     sqlite_errorcode: int
     sqlite_errorname: str
 
-class InterfaceError(Error): ...
-class DatabaseError(Error): ...
-class InternalError(DatabaseError): ...
-class OperationalError(DatabaseError): ...
+class InterfaceError(Error):
+    """The interface to SQLite was misused."""
+
+class DatabaseError(Error):
+    """An error of the database; the base of the more specific ones."""
+
+class InternalError(DatabaseError):
+    """SQLite met an inconsistency of its own."""
+
+class OperationalError(DatabaseError):
+    """An error of the database's operation: a lock, the disk, the SQL."""
 
 @type_check_only
 class _WalStatistics(TypedDict):
@@ -949,15 +1394,15 @@ class _WalStatistics(TypedDict):
 @type_check_only
 class _QueueStatistics(TypedDict):
     waiting: int
-    passes: int
-    lane_waits: int
-    gate_waits: int
-    bypasses: int
-    no_gate: str | None
+    admissions: int
+    thread_waits: int
+    process_waits: int
+    queue_skips: int
+    process_queue_unavailable: str | None
 
 @type_check_only
 class _SharedCommitStatistics(TypedDict):
-    no_sharing: str | None
+    shared_commit_unavailable: str | None
     commits: int
     syncs_led: int
     syncs_beside: int
@@ -984,15 +1429,51 @@ class _LockHolder(TypedDict):
     statement: str
 
 class LockedError(OperationalError):
+    """Somebody else has had the lock for as long as the connection waits (`timeout`). `holder`
+    tells who, as a dict with `process_id`, `thread_id`, `held_for_seconds` and `statement`,
+    if it is a connection of Oxlite's that waits by `busy="gate"`, as this one does; else it
+    is None.
+    """
+
     holder: _LockHolder | None
 
-class WriterInUse(LockedError): ...
-class CommitOutcomeUnknown(OperationalError): ...
-class PoolTimeout(OperationalError): ...
-class StaleSnapshotError(OperationalError): ...
-class SyncFailedError(OperationalError): ...
-class StatementTimeout(OperationalError): ...
-class ProgrammingError(DatabaseError): ...
-class IntegrityError(DatabaseError): ...
-class DataError(DatabaseError): ...
-class NotSupportedError(DatabaseError): ...
+class WriterInUse(LockedError):
+    """The writer of a `Database` was in use for as long as one waits for it. `Database` says
+    by whom.
+    """
+
+class CommitOutcomeUnknown(OperationalError):
+    """COMMIT has failed (an error of the disk, mostly of its sync) so that nobody can tell
+    whether the transaction will be there after a crash: read what there is before you do it
+    again.
+    """
+
+class PoolTimeout(OperationalError):
+    """All readers of a `Database` were in use for as long as one waits for one (`timeout`)."""
+
+class StaleSnapshotError(OperationalError):
+    """A transaction that has read would write, but others have written since. Nothing has been
+    changed: roll back and run it again, or begin with BEGIN IMMEDIATE.
+    """
+
+class SyncFailedError(OperationalError):
+    """A sync of the database has failed, in this process or in another one with which it
+    shares its syncs (`durable_commit="shared"`): what was written before may be lost, so
+    nothing is committed any more, by nobody. Stop all processes that use the database; the
+    first one to open it again checks it.
+    """
+
+class StatementTimeout(OperationalError):
+    """A statement has used up its time (`statement_timeout`) and was interrupted."""
+
+class ProgrammingError(DatabaseError):
+    """The program is wrong: a closed connection, the wrong number of parameters."""
+
+class IntegrityError(DatabaseError):
+    """A constraint would be violated."""
+
+class DataError(DatabaseError):
+    """A datum is out of range."""
+
+class NotSupportedError(DatabaseError):
+    """Something that is not supported was asked for."""

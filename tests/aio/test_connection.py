@@ -448,7 +448,10 @@ def test_many_connections_wait_for_one_that_has_the_lock(run: Run[None], path: P
             await holder.execute("CREATE TABLE t (x)")
             await holder.execute("BEGIN IMMEDIATE")
             others = await asyncio.gather(
-                *(aio.connect(path, timeout=60, isolation_level=None)._open() for _ in range(199))
+                *(
+                    aio.connect(path, timeout=60, isolation_level=None).__aenter__()
+                    for _ in range(199)
+                )
             )
             inserts = [
                 asyncio.ensure_future(other.execute("INSERT INTO t VALUES (1)")) for other in others

@@ -148,7 +148,7 @@ def test_the_isolation_level_waits_for_nothing(run: Run[None], path: Path) -> No
 
 
 def test_the_isolation_level_without_a_loop(run: Run[Any], path: Path) -> None:
-    connection: Connection = run(lambda: aio.connect(path)._open())
+    connection: Connection = run(lambda: aio.connect(path).__aenter__())
     connection.isolation_level = None
     assert connection.isolation_level is None
     run(connection.close)

@@ -1,7 +1,6 @@
 """Advice comes from what was measured, with its row and ratio; the rest is named as lacking."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,15 @@ import pytest
 
 from oxlite.bench import UsageError
 from oxlite.bench.advice import QUESTIONS, Advice, Recommendation, recommend
+from oxlite.bench.harness import cells
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
-from oxlite.bench.scenarios import cells
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.stored import read
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 Recorded = Callable[[str], Path]
 HERE = Path()
-OURS = Scenario("oxlite", "wal", "tuned", "backoff", "tuned")
+OURS = Scenario("oxlite", journal="wal", pragmas="tuned", busy="backoff", build="tuned")
 
 
 def row(scenario: Scenario, metric: str, *figures: float) -> Row:
@@ -29,7 +28,7 @@ def result(workload: str, *rows: Row, **parameters: object) -> Result:
 
 
 def kv(ours: tuple[float, ...], theirs: tuple[float, ...], writes: float = 0.05) -> Result:
-    stdlib = replace(OURS, driver="stdlib", build="own")
+    stdlib = OURS.but(driver="stdlib", build="own")
     metric = "wall_seconds"
     return result("kv", row(OURS, metric, *ours), row(stdlib, metric, *theirs), write_ratio=writes)
 
@@ -42,7 +41,7 @@ def inserts(durable: float, tuned: float) -> Result:
     return result(
         "inserts",
         row(group, metric, *[durable] * 3),
-        row(replace(group, pragmas="tuned"), metric, *[tuned] * 3),
+        row(group.but(pragmas="tuned"), metric, *[tuned] * 3),
     )
 
 
@@ -157,6 +156,11 @@ def test_runs_of_another_machine_are_refused(recorded: Recorded) -> None:
     assert recommend([run], directory=HERE, anyway=True).advice
 
 
+def test_a_place_that_is_no_directory_is_refused(recorded: Recorded, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a directory"):
+        recommend([read(recorded("kv"))], directory=tmp_path / "absent")
+
+
 def test_runs_on_another_file_system_are_refused(recorded: Recorded) -> None:
     run = read(recorded("kv"))
     assert run.rows[0].environment is not None
@@ -172,3 +176,34 @@ def test_the_command(bench: Callable[..., Any], recorded: Recorded) -> None:
     assert "driver = " in ended.stdout
     assert "busy: not measured; run `oxlite bench gate" in ended.stdout
     assert "Django" in ended.stdout
+
+
+def test_what_the_application_runs_today_is_where_it_starts(tmp_path: Path) -> None:
+    results = [inserts(durable=10.0, tuned=10.0)]
+    found = recommend(results, directory=tmp_path, anyway=True)
+    changes = {one.setting: one.change() for one in found.advice}
+    assert changes["profile"] == "profile = durable, as today"
+    found = recommend(results, today="tuned", directory=tmp_path, anyway=True)
+    changes = {one.setting: one.change() for one in found.advice}
+    assert changes["profile"] == "profile = durable, today web"
+    with pytest.raises(UsageError, match="did you mean 'tuned'"):
+        recommend(results, today="tuend", directory=tmp_path, anyway=True)
+
+
+def test_normal_is_not_advised_without_wal() -> None:
+    def pragmas(**values: str) -> list[str]:
+        return Recommendation(
+            [Advice(name, value, "") for name, value in values.items()], {}
+        ).pragmas()
+
+    assert pragmas(profile="web") == ["PRAGMA journal_mode=WAL;", "PRAGMA synchronous=NORMAL;"]
+    assert "PRAGMA synchronous=FULL;" in pragmas(profile="web", journal_mode="DELETE")
+    kept = Recommendation([Advice("journal_mode", "DELETE", ""), Advice("profile", "web", "")], {})
+    assert kept.options() == {"profile": "durable", "journal": "keep"}
+
+
+def test_there_are_no_empty_options() -> None:
+    assert "OPTIONS" not in Recommendation([Advice("driver", "oxlite", "")], {}).forms()["Django"]
+    stdlib = Recommendation([Advice("driver", "stdlib", "")], {}).forms()["Django"]
+    assert "init_command" not in stdlib
+    assert "IMMEDIATE" in stdlib

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from oxlite import _native
 from oxlite.bench.harness import bootstrap
-from oxlite.bench.scenarios import builds
 
 LOAD = """
 import importlib.util, sys
@@ -44,11 +43,6 @@ def test_a_build_is_loaded_before_the_package(tmp_path: Path) -> None:
     shutil.copy(installed, other)
     assert loaded(copy, "stock") == other
     assert loaded(copy, "tuned") == installed
-
-
-def test_both_who_look_for_a_build_agree_where_it_is() -> None:
-    harness = Path(bootstrap.__file__).parent
-    assert builds.path("seed").parent == harness.parent / "builds" / "seed"
 
 
 def test_its_process_ends_when_nobody_speaks_to_it() -> None:

@@ -17,14 +17,18 @@ from oxlite.bench import UsageError, VerificationError
 from oxlite.bench.drivers import handlers
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.drivers.oxlite import BUSY
+from oxlite.bench.harness.cells import cell
+from oxlite.bench.harness.databases import make_file
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.report import markdown
-from oxlite.bench.scenarios.cells import cell
-from oxlite.bench.scenarios.scenario import HANDLERS, WAITING, Scenario
+from oxlite.bench.scenarios.axes import HANDLERS, WAITING
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.busy.parameters import BusyParameters
 from oxlite.bench.workloads.busy.worker import ChildTask
-from oxlite.bench.workloads.busy.workload import BusyWorkload, create_database, sample_of
+from oxlite.bench.workloads.busy.workload import BusyWorkload, sample_of
+
+pytestmark = pytest.mark.slow
 
 TINY = {"processes": (2,), "threads": (2,), "long": (0, 2), "hold_seconds": 0.3}
 OURS = {mode for mode in (*WAITING, *HANDLERS) if mode in {*BUSY, *HANDLERS}}
@@ -56,15 +60,15 @@ def test_children_wait_for_the_parent_in_every_way(tmp_path: Path, listener: Lis
     request = Request("busy", TINY, ["driver=oxlite"], repeats=1, directory=tmp_path)
     result = perform(request, listener)
     assert not result.failed(), [row.failure for row in result.rows]
-    assert {row.scenario.busy for row in result.rows} == OURS
+    assert {row.scenario.get("busy") for row in result.rows} == OURS
     assert len(result.rows) == 2 * len(OURS)
     for row in result.rows:
         [sample] = row.samples
         assert not sample.errors
-        assert sample.asked == int(row.scenario.long or 0) + 4
+        assert sample.asked == int(row.scenario.get("long") or 0) + 4
         assert row.latencies["transaction"].count == 4
         assert len(sample.detail["children_ms"]) == 2
-        assert ("parent_ms" in sample.figures) == (row.scenario.long == "2")
+        assert ("parent_ms" in sample.figures) == (row.scenario.get("long") == "2")
         assert row.environment is not None
     page = markdown.render(result)
     assert "slowest published" in page
@@ -122,7 +126,7 @@ def test_the_published_figures_stand_beside(tmp_path: Path, bench: Callable[...,
 
 def test_threads_that_are_never_released_end(tmp_path: Path) -> None:
     path = tmp_path / "busy.db"
-    create_database(path, "wal")
+    make_file(path, "wal", lambda connection, _: connection.execute("CREATE TABLE t(a)", ()))
     before = threading.active_count()
     arguments = {
         "parameters": asdict(BusyParameters()),
@@ -179,9 +183,9 @@ def test_a_handler_lets_others_run_or_not(name: str) -> None:
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_handler_gives_up_after_its_timeout(name: str, tmp_path: Path) -> None:
     path = tmp_path / "busy.db"
-    create_database(path, "wal")
+    make_file(path, "wal", lambda connection, _: connection.execute("CREATE TABLE t(a)", ()))
     driver = DRIVERS.get("oxlite")
-    scenario = Scenario("oxlite", "wal", busy=name)
+    scenario = Scenario("oxlite", journal="wal", busy=name)
     with (
         closing(sqlite3.connect(path)) as other,
         closing(driver.open(path, scenario, 0.05)) as ours,

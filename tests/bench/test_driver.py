@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.harness.databases import make_file
 from oxlite.bench.harness.model import Metric, Plan, Result, Row, Sample
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.lab import Request, perform
@@ -20,10 +21,9 @@ from oxlite.bench.layout import DASH
 from oxlite.bench.report import facts, markdown
 from oxlite.bench.report.terminal import show
 from oxlite.bench.scenarios.scenario import Scenario
-from oxlite.bench.workloads.driver.catalogue import OPERATIONS
-from oxlite.bench.workloads.driver.database import create_database
+from oxlite.bench.workloads.driver.catalogue import OPERATIONS, DriverParameters
+from oxlite.bench.workloads.driver.database import fill
 from oxlite.bench.workloads.driver.operation import Batch, Operation
-from oxlite.bench.workloads.driver.parameters import DriverParameters
 from oxlite.bench.workloads.driver.peers import UnavailableError
 from oxlite.bench.workloads.driver.table import OperationTable
 from oxlite.bench.workloads.driver.worker import DriverTask, timed
@@ -133,11 +133,11 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
         def made(*operations: Operation) -> DriverTask:
             monkeypatch.setattr(DriverParameters, "operations", lambda _: operations)
-            create_database(tmp_path / "d.db", "wal")
-            scenario = Scenario("stdlib", **FILE, build="own").used()
+            make_file(tmp_path / "d.db", "wal", lambda connection, _: fill(connection))
+            scenario = dict(Scenario("stdlib", **FILE, build="own"))
             arguments = {
                 "parameters": asdict(DriverParameters()),
-                "scenario": scenario,
+                "scenario": dict(scenario),
                 "path": str(tmp_path / "d.db"),
             }
             task = DriverTask(arguments)
@@ -176,8 +176,10 @@ def test_drivers_must_agree(tmp_path: Path) -> None:
     with ExitStack() as stack:
         session = DriverSession(DriverParameters(), Scratch(tmp_path), stack)
         common: dict[str, Any] = {"figures": {"a": 1.0, "b": 2.0}, "absent": {}, "failed": {}}
-        first = session.sample(Scenario("stdlib"), {**common, "digests": {"a": "1", "b": "2"}})
-        second = session.sample(Scenario("oxlite"), {**common, "digests": {"a": "1", "b": "3"}})
+        first = session.sample(Scenario("stdlib"), {**common, "digests": {"a": "1", "b": "2"}}, b"")
+        second = session.sample(
+            Scenario("oxlite"), {**common, "digests": {"a": "1", "b": "3"}}, b""
+        )
     assert first.figures == {"a": 1.0, "b": 2.0}
     assert second.figures == {"a": 1.0}
     assert second.failed == {"b": "its result is not that of stdlib"}

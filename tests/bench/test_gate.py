@@ -14,17 +14,22 @@ import psutil
 import pytest
 
 from oxlite.bench import UsageError, VerificationError, WorkerError
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.harness import record
+from oxlite.bench.harness.databases import make_file
+from oxlite.bench.harness.outcomes import packed
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.report import markdown
-from oxlite.bench.scenarios.scenario import AXES
+from oxlite.bench.scenarios.axes import DISTURBANCE
 from oxlite.bench.workloads.gate import figures, verify, work
 from oxlite.bench.workloads.gate.figures import Outcome
-from oxlite.bench.workloads.gate.parameters import GateParameters
 from oxlite.bench.workloads.gate.victim import KINDS
-from oxlite.bench.workloads.gate.workload import KILLER, GateWorkload
+from oxlite.bench.workloads.gate.work import GateParameters
+from oxlite.bench.workloads.gate.workload import GateSession, GateWorkload
+
+pytestmark = pytest.mark.slow
 
 SMALL = GateParameters(processes=(2,), keys=10)
 TINY = {"processes": (3,), "duration_seconds": 0.05}
@@ -62,10 +67,10 @@ def outcome(waits_ms: list[int], failed: dict[int, str] | None = None, **how: An
     """What a process did whose writes took so long, some of which failed."""
     failed = failed or {}
     texts = list(dict.fromkeys(failed.values()))
-    outcomes = array("H", bytes(2 * len(waits_ms)))
+    numbers = array("H", bytes(2 * len(waits_ms)))
     for index, text in failed.items():
-        outcomes[index] = texts.index(text) + 1
-    return Outcome(array("Q", (1_000_000 * wait for wait in waits_ms)), outcomes, texts, **how)
+        numbers[index] = texts.index(text) + 1
+    return Outcome(array("Q", (1_000_000 * wait for wait in waits_ms)), numbers, texts, **how)
 
 
 def test_the_last_write_counts_for_the_waits_and_not_for_the_rate() -> None:
@@ -83,17 +88,21 @@ def test_the_last_write_counts_for_the_waits_and_not_for_the_rate() -> None:
 
 def test_what_a_worker_hands_over_is_read() -> None:
     whole = outcome([1, 2, 3], {2: LOCKED})
-    payload = whole.waits_ns.tobytes() + whole.outcomes.tobytes()
+    payload = packed((whole.times_ns, whole.numbers))
     assert figures.unpack({"errors": [LOCKED]}, payload, outsider=False) == whole
     with pytest.raises(VerificationError, match="did not write"):
         figures.unpack({"errors": []}, b"", outsider=False)
+
+
+def fill(connection: Connection, _: Driver) -> None:
+    work.fill(connection, SMALL)
 
 
 @pytest.fixture
 def worked(tmp_path: Path) -> tuple[Path, list[list[int]], list[Outcome]]:
     """A database on which two processes have written, one of them once in vain."""
     path = tmp_path / "gate.db"
-    work.create_database(path, SMALL, "rollback")
+    make_file(path, "rollback", fill)
     keys = [[0, 1, 0], [2, 3]]
     found = [outcome([1] * 3, {1: LOCKED}), outcome([1] * 4)]
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -206,7 +215,7 @@ def test_after_kills_one_write_more_each_is_possible(worked: Any) -> None:  # no
 
 def test_the_selection_has_every_disturbance_and_the_peer() -> None:
     chosen = {one.get("disturbance") for one in GateWorkload.selection}
-    assert chosen == set(AXES["disturbance"])
+    assert chosen == set(DISTURBANCE.values)
     assert "stdlib" in {one["driver"] for one in GateWorkload.selection}
 
 
@@ -271,7 +280,7 @@ def test_writers_are_killed_and_the_others_go_on(tmp_path: Path, listener: Liste
 def killer(group: WorkerGroup, path: Path) -> psutil.Process:
     """Start the process that forks and kills, whose writers have no patience."""
     worker = group.start(
-        KILLER,
+        GateSession.killer,
         {
             "parameters": asdict(replace(SMALL, kills=3, timeout_seconds=0.0)),
             "scenario": {"driver": "stdlib", "journal": "wal", "busy": "backoff", "processes": "2"},
@@ -295,7 +304,7 @@ def test_a_writer_that_ends_by_itself_fails_the_row(tmp_path: Path) -> None:
 
 def test_a_hang_is_found_out_and_nobody_is_left(tmp_path: Path) -> None:
     path = tmp_path / "gate.db"
-    work.create_database(path, SMALL, "wal")
+    make_file(path, "wal", fill)
     with closing(sqlite3.connect(path)) as connection, WorkerGroup(tmp_path) as group:
         one = killer(group, path)
         connection.execute("BEGIN IMMEDIATE")
@@ -307,7 +316,7 @@ def test_a_hang_is_found_out_and_nobody_is_left(tmp_path: Path) -> None:
 
 def test_writers_end_with_the_one_that_forked_them(tmp_path: Path) -> None:
     path = tmp_path / "gate.db"
-    work.create_database(path, SMALL, "wal")
+    make_file(path, "wal", fill)
     with closing(sqlite3.connect(path)) as connection, WorkerGroup(tmp_path) as group:
         one = killer(group, path)
         connection.execute("BEGIN IMMEDIATE")

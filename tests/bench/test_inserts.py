@@ -13,23 +13,28 @@ import pytest
 
 from oxlite.bench import UsageError
 from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.connections import Place
 from oxlite.bench.harness import record
+from oxlite.bench.harness.cells import cells, selected
 from oxlite.bench.harness.databases import Database, make_file, rows_of_file
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
+from oxlite.bench.harness.outcomes import Errors
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.threads import Window, together
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.layout import DASH
 from oxlite.bench.report import markdown
-from oxlite.bench.scenarios.cells import cells, selected
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.inserts import figures, steps, verify, work, workload
-from oxlite.bench.workloads.inserts.claims import CLAIMS, ClaimsTable
-from oxlite.bench.workloads.inserts.parameters import InsertsParameters
-from oxlite.bench.workloads.inserts.parts import Errors, climber, inserter
+from oxlite.bench.workloads.inserts.claims import CLAIMS
+from oxlite.bench.workloads.inserts.parts import climber, inserter, kind
 from oxlite.bench.workloads.inserts.steps import LADDER
-from oxlite.bench.workloads.inserts.styles import STYLES, Place
+from oxlite.bench.workloads.inserts.styles import STYLES, warm
+from oxlite.bench.workloads.inserts.tables import TABLES
+from oxlite.bench.workloads.inserts.work import InsertsParameters
 from oxlite.bench.workloads.inserts.workload import InsertsWorkload
+
+pytestmark = pytest.mark.slow
 
 SMALL = InsertsParameters(threads=(1, 2), inserts=60)
 TINY = {"threads": (2,), "inserts": 3_000, "duration_seconds": 0.05}
@@ -38,7 +43,6 @@ GRIDS = InsertsWorkload().grids(SMALL)
 
 
 def test_the_ladder_adds_one_thing_a_step() -> None:
-    assert tuple(LADDER) == AXES["step"]
     changed = [
         [
             name
@@ -75,7 +79,7 @@ def test_every_style_inserts_all_rows_of_all_threads(
 ) -> None:
     if DRIVERS.get(driver).missing():
         pytest.skip(DRIVERS.get(driver).missing() or "")
-    path, rows, errors = tmp_path / "i.db", work.rows(SMALL), Errors()
+    path, rows, errors = tmp_path / "i.db", work.rows(SMALL), Errors(kind)
     busy = "gate" if style in workload.DATABASE_STYLES else "backoff"
     where = place(driver, path, pragmas="durable", busy=busy, style=style, threads="3")
     shares = [work.share(rows, thread, 3) for thread in range(3)]
@@ -85,8 +89,8 @@ def test_every_style_inserts_all_rows_of_all_threads(
     with STYLES[style](where) as enter:
         while any(left):
             found = together([inserter(enter, own, failures, errors) for own in left if own], 60)
-            done = iter(len(one.outcomes) for one in found)
-            assert not any(number for one in found for number in one.outcomes)
+            done = iter(len(one.numbers) for one in found)
+            assert not any(number for one in found for number in one.numbers)
             left = [own[next(done) :] if own else own for own in left]
     verify.check_table(rows_of_file(path, work.TABLE), rows, [])
     assert not errors.kinds()
@@ -96,7 +100,7 @@ def test_every_style_inserts_all_rows_of_all_threads(
 def test_rows_of_a_transaction_end_with_its_commit(size: int | None, tmp_path: Path) -> None:
     path, rows = tmp_path / "i.db", work.rows(SMALL)
     where = place("stdlib", path, pragmas="tuned")
-    [done] = together([climber(lambda: closing(where.warm()), rows, size)], 60, 0)
+    [done] = together([climber(lambda: closing(warm(where)), rows, size)], 60, 0)
     verify.check_table(rows_of_file(path, work.TABLE), rows, [])
     assert all(map(int.__le__, done.begun_ns, done.ended_ns))
     assert len(set(done.ended_ns)) == -(-len(rows) // (size or len(rows)))
@@ -105,9 +109,9 @@ def test_rows_of_a_transaction_end_with_its_commit(size: int | None, tmp_path: P
 def test_the_time_ends_a_transaction_of_any_size(tmp_path: Path) -> None:
     path, rows = tmp_path / "i.db", work.rows(SMALL)
     where = place("stdlib", path, pragmas="tuned")
-    with climber(lambda: closing(where.warm()), rows, None)() as body:
+    with climber(lambda: closing(warm(where)), rows, None)() as body:
         done = body(Window(0, 0, 0))
-    assert len(done.outcomes) == 1
+    assert len(done.numbers) == 1
     verify.check_table(rows_of_file(path, work.TABLE), rows[:1], [])
 
 
@@ -130,7 +134,7 @@ def test_the_ladder_and_threads_run_and_are_compared(tmp_path: Path, listener: L
     }
     for row in result.rows:
         [sample] = row.samples
-        threads = int(row.scenario.threads or 1)
+        threads = int(row.scenario.get("threads") or 1)
         assert len(sample.detail["threads"]) == threads
         assert sample.asked == sum(sample.detail["threads"])
         assert sample.asked == row.latencies["insert"].count == sample.detail["rows"]
@@ -140,7 +144,8 @@ def test_the_ladder_and_threads_run_and_are_compared(tmp_path: Path, listener: L
         assert pragmas["journal_mode"] == ("delete" if "defaults" in row.label else "wal")
         assert pragmas["locking_mode"] == (
             "exclusive"
-            if row.scenario.step and "locking_mode" in str(LADDER[row.scenario.step].settings)
+            if row.scenario.get("step")
+            and "locking_mode" in str(LADDER[row.scenario.get("step")].settings)
             else "normal"
         )
     assert result.compared["oxlite exclusive"] == ["oxlite defaults"]
@@ -162,8 +167,8 @@ def test_the_database_is_measured_at_the_settings_of_its_row(
     )  # fmt: skip
     result = perform(request, listener)
     assert not result.failed(), [row.failure for row in result.rows]
-    rows = [row for row in result.rows if row.scenario.style == "group"]
-    assert [row.scenario.threads for row in rows] == ["1", "3"]
+    rows = [row for row in result.rows if row.scenario.get("style") == "group"]
+    assert [row.scenario.get("threads") for row in rows] == ["1", "3"]
     for row in rows:
         assert row.environment is not None
         synchronous = row.environment["connection"]["pragmas"]["synchronous"]
@@ -213,14 +218,14 @@ def test_a_worker_with_other_rows_fails_the_row(
     request = Request("inserts", TINY, ["driver=stdlib,step=wal"], repeats=1, directory=tmp_path)
     result = perform(request, listener)
     assert {row.failure for row in result.rows} == {
-        "the worker's list of work is not the one asked for"
+        "the workers' list of work is not the one asked for"
     }
 
 
 def test_a_filter_is_of_the_part_that_has_its_axes() -> None:
-    assert {one.step for one in selected(GRIDS, {"step": "any"})} == set(AXES["step"])
+    assert {one.get("step") for one in selected(GRIDS, {"step": "any"})} == set(LADDER)
     threads = selected(GRIDS, {"style": "any", "driver": "oxlite", "pragmas": "tuned"})
-    assert all(one.step is None for one in threads)
+    assert all(one.get("step") is None for one in threads)
     # Five styles that wait, one that does not, seven in the queue; by two numbers of threads.
     assert len(threads) == (5 + 1 + 7) * 2
     assert selected(GRIDS, {"driver": "stdlib", "busy": "gate"}) == []
@@ -248,15 +253,14 @@ def test_the_claims_can_be_judged_by_what_is_measured(selection: str) -> None:
     one = InsertsWorkload()
     parameters = one.parameters({}, quick=selection == "quick_selection")
     measured = {
-        cell.scenario.label
+        frozenset(cell.scenario.items())
         for cell in cells(one.grids(parameters), getattr(one, selection), one.baselines)
     }
     for claim in CLAIMS:
-        if int(claim.threads) not in parameters.threads:
-            continue
-        for style, busy in (("group", "gate"), (claim.peer, "backoff")):
-            label = f"oxlite {claim.pragmas} {busy} {style} {claim.threads} threads"
-            assert label in measured
+        if int(claim.rows["threads"]) in parameters.threads:
+            ours = Scenario(**claim.rows)
+            assert frozenset(ours.items()) in measured
+            assert frozenset(ours.but(**claim.against).items()) in measured
 
 
 def threads_row(style: str, busy: str, rates: Sequence[float], p99: float) -> Row:
@@ -273,7 +277,7 @@ def test_a_claim_is_judged_in_paired_repeats() -> None:
         threads_row("group", "gate", [6000.0, 9000.0, 7000.0], 8.0),
     ]
     result = Result("inserts", {}, Plan(), 3, [], rows, [], "", "", "", 1.0)
-    [drawing] = ClaimsTable().drawings(result)
+    [drawing] = TABLES[-1].drawings(result)
     assert [(line.name, *line.cells) for line in drawing.lines] == [
         (
             "FULL, 16 callers: inserts/s than one mutex",
@@ -289,4 +293,4 @@ def test_a_claim_is_judged_in_paired_repeats() -> None:
         ),
     ]
     result.rows = rows[:1]
-    assert not ClaimsTable().drawings(result)
+    assert not TABLES[-1].drawings(result)

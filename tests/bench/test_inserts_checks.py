@@ -16,10 +16,11 @@ import pytest
 
 from oxlite.bench import UsageError, VerificationError
 from oxlite.bench.harness.databases import make_file, rows_of_file
+from oxlite.bench.harness.outcomes import Errors, packed
 from oxlite.bench.workloads.inserts import figures, verify, work
 from oxlite.bench.workloads.inserts.figures import Outcome
-from oxlite.bench.workloads.inserts.parameters import InsertsParameters
-from oxlite.bench.workloads.inserts.parts import Errors
+from oxlite.bench.workloads.inserts.parts import kind
+from oxlite.bench.workloads.inserts.work import InsertsParameters
 
 SMALL = InsertsParameters(threads=(1, 2), inserts=60)
 LOCKED = "OperationalError (SQLITE_BUSY): database is locked"
@@ -93,15 +94,15 @@ def test_the_redundant_index_is_there_in_the_faithful_mode_alone(
 
 def outcome(numbers: Sequence[int], first_ms: int = 0) -> Outcome:
     """A thread whose inserts began every 10 ms and took 5, with these outcomes."""
-    begun = [1_000_000 * (first_ms + 10 * place) for place in range(len(numbers))]
-    ended = [instant + 5_000_000 for instant in begun]
-    return Outcome(array("Q", begun), array("Q", ended), array("H", numbers))
+    ended = [1_000_000 * (first_ms + 10 * place + 5) for place in range(len(numbers))]
+    times_ns = array("Q", [5_000_000]) * len(numbers)
+    return Outcome(times_ns, array("H", numbers), [LOCKED], array("Q", ended))
 
 
 def test_a_rate_is_of_the_time_in_which_all_threads_are_at_work() -> None:
     # Ends at 5, 15, …, 95 ms and at 7, 17, …, 47 ms: counted from 10 to 47.
     found = [outcome([0] * 10), outcome([0, 0, 1, 0, 0], 2)]
-    sample = figures.sample(found, [LOCKED], 10_000_000)
+    sample = figures.sample(found, 10_000_000)
     seconds = 0.037
     assert sample.detail["seconds"] == pytest.approx(seconds)
     assert sample.figures[figures.MOST.name] == pytest.approx(4 / seconds)
@@ -116,21 +117,22 @@ def test_a_rate_is_of_the_time_in_which_all_threads_are_at_work() -> None:
 
 def test_a_thread_without_rows_is_no_rate() -> None:
     with pytest.raises(VerificationError, match="more --inserts"):
-        figures.sample([outcome([0] * 10), outcome([0])], [], 10_000_000)
+        figures.sample([outcome([0] * 10), outcome([0])], 10_000_000)
 
 
 def test_what_a_worker_hands_over_is_read() -> None:
     found = [outcome([0, 1]), outcome([0], 3)]
-    payload = b"".join(
-        each.tobytes() for one in found for each in (one.begun_ns, one.ended_ns, one.outcomes)
-    )
-    assert figures.unpack({"counts": [2, 1]}, payload, 2) == found
+    begun = (array("Q", (end - 5_000_000 for end in one.ended_ns)) for one in found)
+    payload = packed(each for one in found for each in (next(begun), one.ended_ns, one.numbers))
+    facts = {"counts": [2, 1], "errors": [LOCKED]}
+    assert figures.unpack(facts, payload, 2) == found
     with pytest.raises(VerificationError, match="2 of 3 threads inserted"):
-        figures.unpack({"counts": [2, 1]}, payload, 3)
+        figures.unpack(facts, payload, 3)
     with pytest.raises(VerificationError, match="1 of 2 threads inserted"):
-        figures.unpack({"counts": [2, 0]}, payload, 2)
-    with pytest.raises(VerificationError, match="does not account for its 3 inserts"):
-        figures.unpack({"counts": [2, 1]}, payload[:-1], 2)
+        figures.unpack({**facts, "counts": [2, 0]}, payload, 2)
+    for wrong in (payload[:-1], payload + b"1"):
+        with pytest.raises(VerificationError, match="does not account for what it did"):
+            figures.unpack(facts, wrong, 2)
 
 
 @pytest.fixture
@@ -149,7 +151,8 @@ def worked(tmp_path: Path) -> tuple[Path, list[Sequence[work.Row]], list[Outcome
 def checked(worked: Any, *errors: str) -> tuple[int, str]:  # noqa: ANN401
     path, shares, found = worked
     table = rows_of_file(path, work.TABLE)
-    return len(table), verify.check_table(table, *verify.acknowledged(shares, found, errors))
+    found = [replace(one, errors=errors) for one in found]
+    return len(table), verify.check_table(table, *verify.acknowledged(shares, found))
 
 
 def test_the_right_table_is_accepted(worked: Any) -> None:  # noqa: ANN401
@@ -186,7 +189,7 @@ def test_an_insert_that_failed_with_a_lock_must_not_be_there(worked: Any) -> Non
 
 
 def test_errors_are_counted_by_kind() -> None:
-    errors = Errors()
+    errors = Errors(kind)
     busy = sqlite3.OperationalError("database is locked: by process 7")
     assert errors.number(busy) == 1
     busy.sqlite_errorname = "SQLITE_BUSY"

@@ -6,7 +6,6 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -14,22 +13,23 @@ from typing import Any
 import pytest
 
 from oxlite.bench import UsageError, WorkerError
+from oxlite.bench.harness import installed
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.layout import DASH
-from oxlite.bench.scenarios import interpreters
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.orm import worker
-from oxlite.bench.workloads.orm.figures import METRICS, SUM
+from oxlite.bench.workloads.orm.figures import METRICS, SUM, TURNS, ratio
+from oxlite.bench.workloads.orm.mapper import run_threads
 from oxlite.bench.workloads.orm.operations import TIMED
 from oxlite.bench.workloads.orm.parameters import OrmParameters
-from oxlite.bench.workloads.orm.ratio import TURNS, ratio
 from oxlite.bench.workloads.orm.session import MOST_TIMES, OrmSession
 from oxlite.bench.workloads.orm.table import TABLES
-from oxlite.bench.workloads.orm.threads import run_threads
 from oxlite.bench.workloads.orm.workload import OrmWorkload
+
+pytestmark = pytest.mark.slow
 
 TINY = {"level": 1, "at_least_seconds": 0.0}
 
@@ -111,7 +111,7 @@ def task_of(tmp_path: Path, **parameters: object) -> worker.OrmTask:
     return worker.OrmTask(
         {
             "parameters": {"level": 1, **parameters},
-            "scenario": replace(SCENARIO, journal="rollback").used(),
+            "scenario": dict(SCENARIO.but(journal="rollback")),
             "path": str(tmp_path / "orm.db"),
         }
     )
@@ -122,7 +122,7 @@ def test_an_operation_that_does_nothing_is_degenerate(
 ) -> None:
     title = "model_object_select_by_pk"
     with closing(task_of(tmp_path)) as task:
-        monkeypatch.setattr(task._mapper, "prepare", lambda _name, _scale: lambda: 39)
+        monkeypatch.setattr(task.mapper, "prepare", lambda _name, _scale: lambda: 39)
         task.run({"operation": title}, 0)
         facts, _ = task.collect()
         assert facts == {"failed": "ValueError: degenerate: it concerned 39 objects instead of 40"}
@@ -136,7 +136,7 @@ def test_nothing_is_collected_while_timing(tmp_path: Path, monkeypatch: pytest.M
         return 40
 
     with closing(task_of(tmp_path)) as task:
-        monkeypatch.setattr(task._mapper, "prepare", lambda _name, _scale: work)
+        monkeypatch.setattr(task.mapper, "prepare", lambda _name, _scale: work)
         task.run({"operation": "model_object_select_by_pk"}, 0)
         assert task.collect()[0]["degenerate"] is None
     assert seen == [False]
@@ -165,7 +165,7 @@ def test_rows_that_an_operation_leaves_elsewhere_are_compared(tmp_path: Path) ->
         place = stack.enter_context(scratch(tmp_path, keep=False))
         title = "model_object_creation"
         session = OrmSession(OrmParameters(level=1, operation=[title]), place, stack)
-        session._digests[title] = ("another row", "another digest")
+        session.digests[title] = ("another row", "another digest")
         session.do(SCENARIO, title)
         sample = session.measure(SCENARIO, with_environment=False)
     [reason] = sample.failed.values()
@@ -207,7 +207,7 @@ def test_a_worker_that_cannot_say_where_it_ran_does_not_stay(
         session = OrmSession(OrmParameters(level=1, operation=[title]), place, stack)
         for _ in range(2):
             session.do(SCENARIO, title)
-        first = session._runners[SCENARIO]
+        first = session.runners[SCENARIO]
 
         def fails(*_: object, **__: object) -> None:
             raise WorkerError("no report")
@@ -217,10 +217,10 @@ def test_a_worker_that_cannot_say_where_it_ran_does_not_stay(
             session.measure(SCENARIO, with_environment=True)
         # As after an interruption: the same is told again.
         assert session.measure(SCENARIO, with_environment=False).figures
-        assert session._runners[SCENARIO] is first
+        assert session.runners[SCENARIO] is first
         session.do(SCENARIO, title)
-        assert first.worker.process.poll() is not None
-        assert session._runners[SCENARIO].elapsed_ns[title] == []
+        assert first.group.workers[0].process.poll() is not None
+        assert session.runners[SCENARIO].elapsed_ns[title] == []
 
 
 def test_a_round_has_new_workers_on_one_processor(tmp_path: Path) -> None:
@@ -232,17 +232,17 @@ def test_a_round_has_new_workers_on_one_processor(tmp_path: Path) -> None:
         parameters = OrmParameters(level=1, operation=[alone, threads])
         session = OrmSession(parameters, place, stack)
         for _ in range(3):
-            for scenario in (SCENARIO, replace(SCENARIO, driver="oxlite", build="tuned")):
+            for scenario in (SCENARIO, SCENARIO.but(driver="oxlite", build="tuned")):
                 session.do(scenario, threads)
-                pid = session._runners[scenario].worker.process.pid
+                pid = session.runners[scenario].group.workers[0].process.pid
                 assert os.sched_getaffinity(pid) == everywhere
                 session.do(scenario, alone)
                 seen.append((pid, os.sched_getaffinity(pid)))
-                assert session._runners[scenario].elapsed_ns[alone] == []  # warmed up, not counted
+                assert session.runners[scenario].elapsed_ns[alone] == []  # warmed up, not counted
                 assert session.again(alone)
                 session.do(scenario, alone)
-                assert len(session._runners[scenario].elapsed_ns[alone]) == 1
-            for scenario in list(session._runners):
+                assert len(session.runners[scenario].elapsed_ns[alone]) == 1
+            for scenario in list(session.runners):
                 sample = session.measure(scenario, with_environment=True)
                 assert sample.environment is not None
                 assert sample.environment["machine"]["cpu"]["usable_cores"] == len(everywhere)
@@ -322,11 +322,14 @@ def test_all_of_it_has_all_builds(
         raise OSError("enough")
 
     monkeypatch.setattr(OrmWorkload, "session", session)
-    monkeypatch.setattr(interpreters, "missing", lambda _: None)
+    monkeypatch.setattr(installed, "missing", lambda _: None)
     with pytest.raises(UsageError, match="enough"):
         perform(Request("orm", TINY, every=True, directory=tmp_path), listener)
     settings = {("rollback", "stock"), ("wal", "tuned"), ("wal", "durable")}
-    found = {(one.driver, one.build, one.journal, one.pragmas, one.mapper) for one in seen}
+    found = {
+        (one.driver, one.get("build"), one.get("journal"), one.get("pragmas"), one.get("mapper"))
+        for one in seen
+    }
     assert found == {
         (driver, build, *setting, mapper)
         for driver, build in (
@@ -363,7 +366,7 @@ def test_each_turn_is_paired_with_the_one_beside_it_and_rounds_count() -> None:
 
 def test_builds_and_settings_are_compared_beside_what_was_published() -> None:
     def row(driver: str, build: str, seconds: float, **settings: str) -> Row:
-        scenario = Scenario(driver, build=build, mapper="django", **settings)
+        scenario = Scenario(driver, build=build, **settings, mapper="django")
         return Row(scenario, [Sample({SUM.name: seconds * 1000}) for _ in range(6)])
 
     stock = {"journal": "rollback", "pragmas": "stock"}

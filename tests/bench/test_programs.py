@@ -1,6 +1,7 @@
 """Programs of the lab: real ones that work, fail, hang and leave children behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -97,8 +98,9 @@ def test_nothing_of_its_group_is_left(tmp_path: Path) -> None:
 
 
 def test_a_program_of_a_lab_that_has_ended_does_not_begin() -> None:
+    launch = (os.getppid(), signal.SIGKILL.value, os.geteuid(), os.getegid())
     done = subprocess.run(
-        [sys.executable, "-P", str(programs.LAUNCH), str(os.getppid()), "echo", "begun"],
+        [sys.executable, "-P", str(programs.LAUNCH), *map(str, launch), "echo", "begun"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -8,9 +8,9 @@ import pytest
 
 from oxlite.bench import FutureRecordError, MalformedRecordError, UsageError
 from oxlite.bench.harness import record
+from oxlite.bench.harness.cells import Cell
 from oxlite.bench.harness.model import Metric, Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import latencies
-from oxlite.bench.scenarios.cells import Cell
 from oxlite.bench.scenarios.scenario import Scenario
 
 METRICS = [Metric("wall_seconds", "wall time", "lower")]
@@ -19,7 +19,7 @@ METRICS = [Metric("wall_seconds", "wall time", "lower")]
 @pytest.fixture
 def result() -> Result:
     stock = Row(
-        Scenario("stdlib", "rollback", build="own"),
+        Scenario("stdlib", journal="rollback", build="own"),
         [
             Sample({"wall_seconds": value}, 5000, {"OperationalError: locked": 1})
             for value in (2.0, 4.0)
@@ -28,7 +28,7 @@ def result() -> Result:
         {"schema": "oxlite.environment/1"},
     )
     wal = Row(
-        Scenario("stdlib", "wal", build="own"),
+        Scenario("stdlib", journal="wal", build="own"),
         [
             Sample(
                 {"wall_seconds": value}, detail={"rows": 3}, absent={"a": "x"}, failed={"b": "y"}
@@ -36,7 +36,9 @@ def result() -> Result:
             for value in (1.0, 1.0)
         ],
     )
-    broken = Row(Scenario("oxlite", "wal", build="tuned"), failure="worker 1 was killed by SIGKILL")
+    broken = Row(
+        Scenario("oxlite", journal="wal", build="tuned"), failure="worker 1 was killed by SIGKILL"
+    )
     return Result(
         workload="kv",
         parameters={"processes": 3, "write_ratio": 0.05},
@@ -105,11 +107,42 @@ def test_a_later_version_is_refused(result: Result) -> None:
         {"plan": {"unknown": 1}},
         {"parameters": None},
         {"repeats": "many"},
+        {"repeats": 1},
+        {"repeats": 10**12},
     ],
 )
 def test_what_is_malformed_is_refused(result: Result, changes: dict[str, Any]) -> None:
     with pytest.raises(MalformedRecordError):
         record.from_json(changed(result, **changes))
+
+
+def test_a_row_is_there_once(result: Result) -> None:
+    data = changed(result)
+    data["rows"].append(data["rows"][0])
+    with pytest.raises(MalformedRecordError, match="stdlib rollback is there twice"):
+        record.from_json(data)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_row_without_all_its_samples_is_named(result: Result, lost: int) -> None:
+    data = changed(result)
+    del data["rows"][1]["samples"][:lost]
+    with pytest.raises(MalformedRecordError, match=f"stdlib wal has {2 - lost} samples of 2"):
+        record.from_json(data)
+
+
+def test_a_row_may_have_had_no_turn_before_an_interruption(result: Result) -> None:
+    data = changed(result, interrupted=True)
+    data["rows"][1]["samples"] = []
+    assert record.from_json(data).rows[1].samples == []
+
+
+@pytest.mark.parametrize("figure", [1e308, -1e308, 5e-324])
+def test_a_figure_whose_ratios_would_be_infinite_is_none(result: Result, figure: float) -> None:
+    data = changed(result)
+    data["rows"][0]["samples"][0]["figures"]["wall_seconds"] = figure
+    with pytest.raises(MalformedRecordError, match="no figure of a measurement"):
+        record.from_json(data)
 
 
 def test_a_missing_field_is_named(result: Result) -> None:

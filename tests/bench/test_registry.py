@@ -36,16 +36,15 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         DRIVERS.get("oxlight")
 
 
-def test_what_is_registered() -> None:
-    names = ("orm", "kv", "inserts", "driver", "gil", "gate", "shared", "busy", "async", "web")
-    assert WORKLOADS.names() == names
-    assert DRIVERS.names() == ("stdlib", "apsw", "aiosqlite", "oxlite", "postgresql")
-
-
 def test_a_workload_is_complete() -> None:
     for workload in WORKLOADS:
         names = [metric.name for metric in workload.metrics]
         assert len(names) == len(set(names))
-        assert next(iter(workload.axes)) == "driver"
+        assert workload.axes[0].name == "driver"
+        assert set(workload.axes[0].values) <= set(DRIVERS.names())
+        assert workload.about.partition("\n")[0].endswith(".")
         for quick in (False, True):
-            workload.parameters({}, quick=quick)
+            parameters = workload.parameters({}, quick=quick)
+            for grid in workload.grids(parameters):
+                order = [axis.name for axis in workload.axes if axis.name in grid]
+                assert list(grid) == order, "labels name axes in this order"

@@ -13,7 +13,7 @@ from oxlite.bench.harness.model import Metric, Plan, Result, Sample
 from oxlite.bench.harness.run import CutShort, order, run
 from oxlite.bench.scenarios.scenario import Scenario
 
-A, B = Scenario("stdlib", "rollback"), Scenario("stdlib", "wal")
+A, B = Scenario("stdlib", journal="rollback"), Scenario("stdlib", journal="wal")
 WALL = Metric("wall_seconds", "wall time", "lower")
 
 

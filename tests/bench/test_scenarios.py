@@ -8,29 +8,44 @@ from pathlib import Path
 import pytest
 
 from oxlite.bench import UsageError, VerificationError
+from oxlite.bench.drivers import pragmas
 from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.connections import Place
 from oxlite.bench.drivers.stdlib import StandardLibrary
-from oxlite.bench.scenarios import builds, cells, pragmas
-from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import AXES, POLICIES, Scenario, parse_filter
-from oxlite.bench.workloads.kv.workload import STOCK, KvWorkload
+from oxlite.bench.harness import cells, installed
+from oxlite.bench.scenarios.axes import BUILD, BUSY, DRIVER, JOURNAL, POLICIES
+from oxlite.bench.scenarios.scenario import Scenario, parse_filter
+from oxlite.bench.workloads.kv.workload import STOCK, WORKLOAD
 
-AXES_OF_KV = KvWorkload.axes
+AXES_OF_KV = {
+    **WORKLOAD.grid(WORKLOAD.parameters({}, quick=False)),
+    "driver": ("stdlib", "oxlite"),
+}
 
 
 def test_a_label_names_the_axes_and_an_unusual_build() -> None:
-    assert Scenario("stdlib", "wal", "tuned", "fair").label == "stdlib wal tuned fair"
-    assert Scenario("oxlite", "wal", build="tuned").label == "oxlite wal"
-    assert Scenario("oxlite", "wal", build="seed").label == "oxlite-seed wal"
+    assert (
+        Scenario("stdlib", journal="wal", pragmas="tuned", busy="fair").label
+        == "stdlib wal tuned fair"
+    )
+    assert Scenario("oxlite", journal="wal", build="tuned").label == "oxlite wal"
+    assert Scenario("oxlite", journal="wal", build="seed").label == "oxlite-seed wal"
 
 
-def test_an_unknown_value_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(UsageError, match="did you mean 'wal'"):
-        Scenario("stdlib", journal="wall")
+def test_scenarios_are_equal_by_value() -> None:
+    one = Scenario("stdlib", journal="wal", busy=None, processes="4")
+    assert one == Scenario("stdlib", processes="4", journal="wal")
+    assert hash(one) == hash(Scenario("stdlib", processes="4", journal="wal"))
+    assert one != one.but(journal="rollback")
+    assert one.but(processes="8").counts() == [8]
+    assert "busy" not in one
 
 
 def test_a_filter_is_read() -> None:
-    assert parse_filter("driver=oxlite, journal=wal") == {"driver": "oxlite", "journal": "wal"}
+    assert parse_filter("driver=oxlite, journal=wal", [DRIVER, JOURNAL]) == {
+        "driver": "oxlite",
+        "journal": "wal",
+    }
 
 
 @pytest.mark.parametrize(
@@ -46,14 +61,14 @@ def test_a_filter_is_read() -> None:
 )
 def test_a_bad_filter_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_filter(text)
+        parse_filter(text, [DRIVER, JOURNAL, BUSY])
 
 
 def test_an_open_axis_ranges_and_the_build_does_not() -> None:
     found = cells.expand(AXES_OF_KV, {"driver": "oxlite", "journal": "wal"})
     assert len(found) == 2 * len(POLICIES)
-    assert {scenario.build for scenario in found} == {"tuned"}
-    assert all(scenario.journal == "wal" for scenario in found)
+    assert {scenario.get("build") for scenario in found} == {"tuned"}
+    assert all(scenario.get("journal") == "wal" for scenario in found)
 
 
 def test_an_axis_the_workload_does_not_have_is_refused() -> None:
@@ -64,7 +79,7 @@ def test_an_axis_the_workload_does_not_have_is_refused() -> None:
 def test_an_interpreter_must_be_one_of_the_run() -> None:
     axes = {**AXES_OF_KV, "interpreter": ("python3.12",)}
     found = cells.expand(axes, {"driver": "stdlib", "busy": "none"})
-    assert {scenario.interpreter for scenario in found} == {"python3.12"}
+    assert {scenario.get("interpreter") for scenario in found} == {"python3.12"}
     assert all(scenario.label.endswith("none python3.12") for scenario in found)
     with pytest.raises(UsageError, match=r"unknown value of the axis interpreter 'python3\.13'"):
         cells.expand(axes, {"interpreter": "python3.13"})
@@ -94,9 +109,11 @@ def test_all_cells_are_there_once_with_reasons_where_impossible() -> None:
 
 def test_every_cell_has_a_scenario_or_a_reason_for_every_driver_and_value() -> None:
     for driver in DRIVERS:
-        for build in AXES["build"]:
-            for busy in AXES["busy"]:
-                cell = cells.cell(Scenario(driver.name, "wal", "stock", busy, build))
+        for build in BUILD.values:
+            for busy in BUSY.values:
+                cell = cells.cell(
+                    Scenario(driver.name, journal="wal", pragmas="stock", busy=busy, build=build)
+                )
                 assert cell.reason is None or cell.reason.strip()
 
 
@@ -107,14 +124,16 @@ def test_only_oxlite_has_builds() -> None:
 
 
 def test_a_build_that_was_not_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "path", lambda build: Path("/nonexistent"))
-    assert builds.missing("seed") == "not built; run `make builds`"
-    assert builds.missing("tuned") is None
+    monkeypatch.setattr(installed, "build_path", lambda build: Path("/nonexistent"))
+    assert installed.missing_build("seed") == "not built; run `make builds`"
+    assert installed.missing_build("tuned") is None
 
 
 def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandardLibrary, "module", "no_such_module_anywhere")
-    cell = cells.cell(Scenario("stdlib", "wal", "stock", "backoff", "own"))
+    cell = cells.cell(
+        Scenario("stdlib", journal="wal", pragmas="stock", busy="backoff", build="own")
+    )
     assert cell.reason is not None
     assert "not installed" in cell.reason
 
@@ -164,8 +183,10 @@ def test_every_driver_opens_and_speaks_the_common_protocol(driver: str, tmp_path
     found = DRIVERS.get(driver)
     if found.missing():
         pytest.skip(found.missing() or "")
-    scenario = Scenario(driver, "wal", "tuned", "backoff", found.default_build)
-    opened = open_connection(found, path, scenario, 1.0)
+    scenario = Scenario(
+        driver, journal="wal", pragmas="tuned", busy="backoff", build=found.default_build
+    )
+    opened = Place(found, path, scenario, 1.0).opened()
     opened.executemany("INSERT INTO t VALUES(?)", [(1,), (2,)])
     assert [row[0] for row in opened.execute("SELECT a FROM t ORDER BY a", ()).fetchall()] == [1, 2]
     assert opened.execute("SELECT a FROM t WHERE a = ?", (3,)).fetchone() is None
@@ -195,7 +216,9 @@ def test_a_baseline_is_beside_what_was_asked_for() -> None:
 def test_a_baseline_of_another_driver_has_its_own_build() -> None:
     asked = {"driver": "oxlite", "build": "seed", "journal": "wal", "busy": "none"}
     found = cells.cells([AXES_OF_KV], [asked], [{"driver": "stdlib"}])
-    assert {cell.scenario.build for cell in found if cell.scenario.driver == "stdlib"} == {"own"}
+    assert {cell.scenario.get("build") for cell in found if cell.scenario.driver == "stdlib"} == {
+        "own"
+    }
     assert found[0].scenario in cells.baselines_of(found[-2].scenario, [{"driver": "stdlib"}])
 
 
@@ -205,7 +228,7 @@ def test_a_label_says_what_is_counted() -> None:
 
 def test_any_build_is_every_build_of_the_driver() -> None:
     found = cells.expand(AXES_OF_KV, {"journal": "wal", "busy": "backoff", "build": "any"})
-    builds_of = {(scenario.driver, scenario.build) for scenario in found}
+    builds_of = {(scenario.driver, scenario.get("build")) for scenario in found}
     assert builds_of == {("stdlib", "own")} | {
         ("oxlite", build) for build in DRIVERS.get("oxlite").builds
     }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from oxlite.bench import UsageError, VerificationError, WorkerError
+from oxlite.bench.harness.databases import make_file
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.lab import Request, perform
@@ -21,19 +22,21 @@ from oxlite.bench.report import markdown
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.gate import work
 from oxlite.bench.workloads.gate.figures import JAIN, LONGEST, WRITES
-from oxlite.bench.workloads.gate.parameters import GateParameters
 from oxlite.bench.workloads.gate.victim import ANY
-from oxlite.bench.workloads.shared import entries, syncing
-from oxlite.bench.workloads.shared.bars import remarks
+from oxlite.bench.workloads.gate.work import GateParameters
+from oxlite.bench.workloads.shared import entries, syncs
 from oxlite.bench.workloads.shared.entries import Writer
-from oxlite.bench.workloads.shared.killing import SYNCING
-from oxlite.bench.workloads.shared.parameters import SharedParameters
+from oxlite.bench.workloads.shared.kills import SYNCING
+from oxlite.bench.workloads.shared.tables import TABLES
+from oxlite.bench.workloads.shared.workload import SharedParameters
+
+pytestmark = pytest.mark.slow
 
 TINY = {"processes": (3,), "duration_seconds": 0.05}
 CALM = "disturbance=calm,commit=shared,busy=gate"
 
 on_a_known_machine = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() not in syncing.SYNCS,
+    sys.platform != "linux" or platform.machine() not in syncs.SYNCS,
     reason="who is in a sync is seen on Linux alone",
 )
 
@@ -94,14 +97,15 @@ def test_bars_are_judged_in_paired_repeats() -> None:
         writers("each", "backoff", [1000.0, 1000.0, 1000.0], 400.0),
     ]
     result = Result("shared", {}, Plan(), 3, [], rows, [], "", "", "", 1.0)
-    writes, longest, jain = remarks(result)
-    assert writes.startswith(
-        "25 processes held, with the bar inside the interval: writes per second"
-    )
-    assert longest.startswith("25 processes missed by 20%: longest wait")
-    assert jain.startswith("25 processes held: Jain's index")
+    [drawing] = TABLES[-1].drawings(result)
+    assert [line.cells[-1] for line in drawing.lines] == [
+        "held, with the bar inside the interval",
+        "missed by 20%",
+        "held",
+    ]
     result.rows = rows[:1]
-    assert "not known" in remarks(result)[0]
+    [drawing] = TABLES[-1].drawings(result)
+    assert [line.name for line in drawing.lines] == ["25 processes: Jain's index"]
 
 
 @on_a_known_machine
@@ -117,14 +121,14 @@ def test_leaders_are_killed_in_their_syncs_and_the_others_go_on(
     )
     result = perform(request, listener)
     assert not result.failed(), [row.failure for row in result.rows]
-    shared, *others = sorted(result.rows, key=lambda row: row.scenario.commit != "shared")
-    assert {row.scenario.busy for row in others} == {"gate", "backoff"}
+    shared, *others = sorted(result.rows, key=lambda row: row.scenario.get("commit") != "shared")
+    assert {row.scenario.get("busy") for row in others} == {"gate", "backoff"}
     for row in result.rows:
         [sample] = row.samples
         assert sample.detail["kills"][SYNCING] == 25
         assert sample.detail["kills"][ANY] >= 25
         # SQLite's own way of waiting lets somebody wait in vain, on a busy machine.
-        assert row.scenario.busy == "backoff" or not sample.errors
+        assert row.scenario.get("busy") == "backoff" or not sample.errors
         assert sample.detail["acknowledged"] >= 50
     # Some were met in the sync of a checkpoint, or of the header of a log that began again.
     [sample] = shared.samples
@@ -148,7 +152,7 @@ def test_where_one_is_alone_nobody_is_killed(listener: Listener, tmp_path: Path)
 def written(tmp_path: Path) -> Path:
     """A database in which two writers have written two entries each, in turn."""
     path = tmp_path / "gate.db"
-    work.create_database(path, GateParameters(keys=2), "wal")
+    make_file(path, "wal", lambda connection, _: work.fill(connection, GateParameters(keys=2)))
     entries.create_table(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany(entries.WRITE, [(0, 1), (1, 1), (1, 2), (0, 2)])
@@ -189,15 +193,15 @@ def test_who_is_in_a_sync_is_seen(tmp_path: Path) -> None:
                 file.write(b"x" * 4096)
                 os.fdatasync(file.fileno())
     deadline = time.monotonic() + 60
-    while not syncing.is_syncing(child):
+    while not syncs.is_syncing(child):
         assert time.monotonic() < deadline
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert not syncing.is_syncing(os.getpid())
-    assert not syncing.is_syncing(child)
+    assert not syncs.is_syncing(os.getpid())
+    assert not syncs.is_syncing(child)
 
 
 def test_where_nobody_is_seen_that_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syncing, "SYNCS", {})
+    monkeypatch.setattr(syncs, "SYNCS", {})
     with pytest.raises(WorkerError, match="can be seen on Linux"):
-        syncing.is_syncing(os.getpid())
+        syncs.is_syncing(os.getpid())

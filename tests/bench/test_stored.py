@@ -86,7 +86,6 @@ ENORMOUS = 10**400
         lambda d: d.update(orders=7),
         lambda d: d.update(left=7),
         lambda d: d.update(rows=[None]),
-        lambda d: d.update(notes=["half of a character: \ud800"]),
     ],
 )
 def test_whatever_is_wrong_in_a_file_is_one_line(
@@ -97,6 +96,17 @@ def test_whatever_is_wrong_in_a_file_is_one_line(
         read(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_in_which_everything_failed_is_reported_however_often_it_was_tried(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    def fail(data: dict[str, Any]) -> None:
+        data["repeats"] = 10**12
+        for row in data["rows"]:
+            row.update(failure="gone", samples=[], latencies={}, environment=None)
+
+    assert read(changed(recorded("kv"), tmp_path / "failed.json", fail)).failed()
 
 
 def test_a_file_nested_too_deeply_is_no_result(bench: Callable[..., Any], tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ _HEADING = """\
 disk may hold when the power fails at any moment of it: every acknowledged transaction is there
 (`durable`, and `shared`, which is `web` with `durable_commit="shared"`; with `web` what is there
 is a beginning of all commits), none that failed, none in part, and `integrity_check` and
-`foreign_key_check` find nothing. The model and its limits: "How is it known what a power cut
-leaves?" in [DESIGN.md](../../DESIGN.md)."""
+`foreign_key_check` find nothing. The model and its limits:
+[decision 36](../decisions/0036-power-cuts.md)."""
 
 
 def arguments() -> argparse.Namespace:

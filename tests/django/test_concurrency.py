@@ -58,7 +58,7 @@ def wait():
     begun.wait()
     waiting.set()
     eval(WRITE)
-    print(connection.connection.queue_statistics()["lane_waits"])
+    print(connection.connection.queue_statistics()["thread_waits"])
     connection.close()
 
 thread = threading.Thread(target=wait)

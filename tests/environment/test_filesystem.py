@@ -15,7 +15,7 @@ TABLE = r"""
 24 21 0:7 / /mnt/share rw - cifs //server/x rw,vers=3.0,username=ada,domain=D,addr=10.0.0.1,uid=7
 25 21 0:8 / /mnt/hidden rw - ext4 /dev/sdd rw
 26 21 0:9 / /mnt/hidden rw - tmpfs tmpfs rw,size=1024k
-27 21 0:9 / /layers rw - overlay overlay rw,lowerdir=/home/ada/a:/b,upperdir=/c,xino=off
+27 21 0:9 / /layers rw - overlay overlay rw,lowerdir=/lower/a:/b,upperdir=/c,xino=off
 28 21 0:9 / /remote rw - nfs4 h:/x rw,rsize=1,hard,clientaddr=10.0.0.2,local_lock=none,addr=::1
 29 21 0:9 / /bare rw -
 not a mount

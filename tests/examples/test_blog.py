@@ -18,6 +18,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "django_blog"
 MODULE = "oxlite.bench.workloads.web.blog"

@@ -15,13 +15,14 @@ pytestmark = pytest.mark.skipif(not SUPPORTED, reason="faults are injected on x8
 
 PRELUDE = """
 import errno, sys, threading
+from contextlib import ExitStack
 import oxlite
 from oxlite import sqlite3
-from oxlite._native import Loan
 from tests.faults.injector import Injector
 
 injector = Injector()
-db = oxlite.Database(sys.argv[1], profile="durable", timeout=30)
+opened = []
+db = oxlite.Database(sys.argv[1], profile="durable", timeout=30, setup=opened.append)
 db.execute("CREATE TABLE IF NOT EXISTS t (x)")
 db.execute("INSERT INTO t VALUES ('before')")
 INSERT = "INSERT INTO t VALUES (?)"
@@ -37,13 +38,13 @@ def in_line(count, sql=lambda index: INSERT):
     def run(index):
         outcomes[index] = caught(lambda: db.execute(sql(index), (index,)))
     threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    loan = Loan()
-    db._writer.take(loan)
+    block = ExitStack()
+    block.enter_context(db.write())
     for index, thread in enumerate(threads):
         thread.start()
         while db.stats().writer_waiting <= index:
             pass
-    return loan, threads, outcomes
+    return block, threads, outcomes
 """
 
 
@@ -80,7 +81,7 @@ def test_a_sync_that_fails_leaves_it_open(tmp_path: Path, write: str) -> None:
         def write():
             with db.write() as connection:
                 connection.execute(INSERT, ('lost?',))
-        before = db._writer.connection
+        before = opened[-1]
         injector.arm("sync", 1, False, errno.EIO)
         error = caught(lambda: {write})
         assert injector.disarm() == 1
@@ -88,8 +89,8 @@ def test_a_sync_that_fails_leaves_it_open(tmp_path: Path, write: str) -> None:
         assert isinstance(error, sqlite3.OperationalError)
         assert error.sqlite_errorname == "SQLITE_IOERR_FSYNC", error.sqlite_errorname
         assert "whether the transaction has been committed is unknown" in str(error)
-        assert db._writer.connection is not before, "the writer is opened anew"
         assert db.execute(INSERT, ("after",)).rowcount == 1
+        assert opened[-1] is not before, "the writer is opened anew"
         assert ("after",) in db.query("SELECT x FROM t")
         assert db.query("PRAGMA integrity_check") == [("ok",)]
         """,
@@ -100,9 +101,9 @@ def test_all_of_a_batch_are_told_and_the_next_one_goes_well(tmp_path: Path) -> N
     run(
         tmp_path,
         """
-        loan, threads, outcomes = in_line(8)
+        block, threads, outcomes = in_line(8)
         injector.arm("sync", 1, False, errno.EIO)
-        loan.give_back(True)
+        block.close()
         for thread in threads: thread.join()
         assert injector.disarm() == 1
         assert {type(outcome) for outcome in outcomes} == {oxlite.CommitOutcomeUnknown}, outcomes
@@ -120,11 +121,10 @@ def test_nobody_uses_that_connection_again(tmp_path: Path) -> None:
         # Four end the transaction for all, so the first is run by itself; it meets the disk.
         db.execute("CREATE TABLE u (x CHECK (x = 0))")
         POISON = "INSERT OR ROLLBACK INTO u VALUES (?)"
-        opened = [db._writer.connection]
-        db._opener._setup = opened.append
-        loan, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
+        assert len(opened) == 1  # nothing has been read
+        block, threads, outcomes = in_line(8, lambda index: POISON if 1 <= index <= 4 else INSERT)
         injector.arm("sync", 1, False, errno.EIO)
-        loan.give_back(True)
+        block.close()
         for thread in threads: thread.join()
         assert injector.disarm() == 1
         assert type(outcomes[0]) is oxlite.CommitOutcomeUnknown, outcomes
@@ -157,9 +157,9 @@ def test_a_full_disk_is_no_open_question(tmp_path: Path) -> None:
             assert injector.disarm() > 0
             assert type(error) is sqlite3.OperationalError, repr(error)
             assert error.sqlite_errorname == "SQLITE_FULL"
-        loan, threads, outcomes = in_line(4)
+        block, threads, outcomes = in_line(4)
         injector.arm("write", 1, True, errno.ENOSPC)
-        loan.give_back(True)
+        block.close()
         for thread in threads: thread.join()
         assert injector.disarm() > 0
         assert {outcome.sqlite_errorname for outcome in outcomes} == {"SQLITE_FULL"}, outcomes
@@ -178,13 +178,16 @@ def test_a_page_that_cannot_be_read_is_no_open_question(tmp_path: Path) -> None:
             connection.executemany(INSERT, ((bytes(3000),) for _ in range(200)))
             connection.execute("CREATE INDEX i ON t (x)")
         db.close()
-        db = oxlite.Database(sys.argv[1], profile="durable", pragmas={"mmap_size": 0})
-        before = db._writer.connection
+        db = oxlite.Database(
+            sys.argv[1], profile="durable", pragmas={"mmap_size": 0}, setup=opened.append
+        )
+        before = opened[-1]
         injector.arm("read", 4, True, errno.ESTALE)
         error = caught(lambda: db.execute("DELETE FROM t"))
         assert injector.disarm() > 0
         assert type(error) is sqlite3.OperationalError, repr(error)
-        assert db._writer.connection is before
+        assert db.execute("DELETE FROM t WHERE x = 'not there'").rowcount == 0
+        assert opened[-1] is before
         assert db.query_one("SELECT count(*) FROM t") == (201,)
         """,
     )

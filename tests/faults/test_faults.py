@@ -1,8 +1,7 @@
 """A selection of all faults, and tests of what injects and judges them.
 
-The complete run is ``make faults``. Which points are selected follows from a seed, which is
-printed; ``OXLITE_FAULTS_SEED`` sets it, and ``OXLITE_FAULTS_POINTS`` how many points are played of
-each chapter.
+The complete run is ``make faults``. Which points are selected follows from the seed;
+``OXLITE_FAULTS_POINTS`` says how many are played of each chapter.
 """
 
 import os
@@ -18,7 +17,6 @@ from tests.faults.mistakes import MISTAKES
 
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="faults are injected on x86-64 Linux only")
 
-SEED = int(os.environ.get("OXLITE_FAULTS_SEED") or random.randrange(1 << 32))
 POINTS = int(os.environ.get("OXLITE_FAULTS_POINTS") or 40)
 _PROCESSES = 12
 """Points of a chapter that needs a process for each."""
@@ -34,9 +32,8 @@ def child() -> Iterator[Child]:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_selection_of_points(child: Child, chapter: str) -> None:
-    print(f"OXLITE_FAULTS_SEED={SEED}")
-    generator = random.Random(f"{SEED} {chapter}")
+def test_a_selection_of_points(child: Child, seed: int, chapter: str) -> None:
+    generator = random.Random(f"{seed} {chapter}")
     counts = child.counts(chapter)
     # A kind of call that is rare has its turn as well as one that is not.
     possible = [

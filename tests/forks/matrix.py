@@ -4,7 +4,8 @@
 process itself imports nothing of ``oxlite``: each parent is a child of it that has imported one
 module (or all of them), and its children are forked from that.
 
-With ``--multiprocessing`` the children are started by ``multiprocessing``, and end as those do.
+With ``--packages`` it is packages and the modules beside them alone. With ``--multiprocessing`` it
+is the same, and the children are started by ``multiprocessing``, and end as those do.
 """
 
 import importlib
@@ -93,7 +94,7 @@ def main() -> None:
     assert not any(name.partition(".")[0] == "oxlite" for name in sys.modules)
     everything = modules()
     combinations = [[name] for name in everything] + [everything]
-    if by_multiprocessing:
+    if by_multiprocessing or "--packages" in sys.argv:
         packages = [name for name in everything if name.count(".") <= 1]
         combinations = [[name] for name in packages] + [everything]
     said: dict[str, dict[str, str]] = {}

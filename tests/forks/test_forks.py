@@ -61,7 +61,14 @@ def rows(path: Path) -> int:
     return int(number)
 
 
-@pytest.mark.parametrize("way", [[], ["--multiprocessing"]], ids=["fork", "multiprocessing"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(["--packages"], id="fork, packages"),
+        pytest.param([], id="fork", marks=pytest.mark.slow),
+        pytest.param(["--multiprocessing"], id="multiprocessing", marks=pytest.mark.slow),
+    ],
+)
 def test_modules_that_a_parent_has_only_imported_harm_no_door(
     tmp_path: Path, way: list[str]
 ) -> None:
@@ -120,7 +127,7 @@ def test_a_fork_while_another_thread_uses_a_door(parent: Parent, path: Path, doo
         while not uses:
             time.sleep(0.001)
         children = 0
-        for _ in range(4):
+        for _ in range(2):
             wrong = doors.use_all(path, folder)
             assert not wrong, "".join(f"{{name}}: {{what}}" for name, what in wrong.items())
             children += len(doors.DOORS)

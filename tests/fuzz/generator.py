@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from tests.fuzz.moves import (
     callbacks,
+    connections,
     content,
     conversions,
-    executing,
+    execution,
     interface,
     objects,
-    opening,
     rows,
     settings,
     transactions,
@@ -48,21 +48,21 @@ class Move:
 
 # In the order in which weights are drawn: a new move goes to the end, or all seeds change.
 MOVES: dict[str, Move] = {
-    "execute": Move(30, executing.execute),
-    "connection.execute": Move(6, executing.connection_execute),
-    "executemany": Move(7, executing.executemany),
-    "executescript": Move(2, executing.executescript),
-    "fetch": Move(24, executing.fetch),
+    "execute": Move(30, execution.execute),
+    "connection.execute": Move(6, execution.connection_execute),
+    "executemany": Move(7, execution.executemany),
+    "executescript": Move(2, execution.executescript),
+    "fetch": Move(24, execution.fetch),
     "transaction": Move(6, transactions.transaction),
     "isolation level": Move(1, transactions.isolation_level),
     "factory": Move(3, objects.factory),
     "cursor": Move(4, objects.cursor),
     "close": Move(1.5, objects.close),
-    "connect": Move(1.5, opening.connect_again),
+    "connect": Move(1.5, connections.connect_again),
     "delete": Move(1.5, objects.delete_name),
     "with": Move(2, transactions.with_block),
     "thread": Move(1.5, objects.thread),
-    "loop": Move(3, executing.loop),
+    "loop": Move(3, execution.loop),
     "function": Move(5, callbacks.function),
     "aggregate": Move(3, callbacks.aggregate),
     "collation": Move(2, callbacks.collation),
@@ -83,7 +83,7 @@ MOVES: dict[str, Move] = {
     "converter": Move(3, conversions.converter, "converters"),
     "iterdump": Move(1, content.iterdump, "iterdump"),
     "autocommit": Move(3, transactions.autocommit, "autocommit"),
-    "call": Move(1, executing.call, "call"),
+    "call": Move(1, execution.call, "call"),
     "load extension": Move(0.5, settings.load_extension, "load_extension"),
 }
 
@@ -98,13 +98,13 @@ class Generator:
     def case(self) -> Case:
         """The case of this seed."""
         schema = self.hand.chance.choice(SCHEMAS)
-        steps = [f"c0 = {opening.connect(self.hand, first=True)}"]
+        steps = [f"c0 = {connections.connect(self.hand, first=True)}"]
         if schema:
             steps.append(f"c0.executescript({schema!r})")
         steps.append("k0 = c0.cursor()")
         steps.append("k1 = c0.cursor()")
         if self.hand.is_rare(0.5):
-            steps.append(f"c1 = {opening.connect(self.hand, first=True)}")
+            steps.append(f"c1 = {connections.connect(self.hand, first=True)}")
             self.hand.connections.append("c1")
             if self.hand.is_rare(0.5):
                 steps.append("k2 = c1.cursor()")

@@ -60,7 +60,8 @@ def library_folder() -> Path | None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not library.exists():
             building = folder / "building.so"
-            arguments = ["-O1", "-w", "-fPIC", "-shared", "-o", str(building), *options()]
+            # Not optimised: it is compiled in a few seconds, and the scripts are short.
+            arguments = ["-O0", "-w", "-fPIC", "-shared", "-o", str(building), *options()]
             subprocess.run(
                 [compiler, *arguments, str(source), "-ldl", "-lpthread", "-lm"], check=True
             )

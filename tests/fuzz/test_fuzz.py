@@ -95,7 +95,7 @@ def test_a_death_is_found_and_minimised(
         ["c0 = sqlite3.connect(':memory:')", "1", "k0 = c0.cursor()", "k0.execute('SAVEPOINT s')"],
         ["setup", "module", "setup", "execute"],
     )
-    with Pair(STANDARD_LIBRARY, WRONG, seconds=1) as both:
+    with Pair(STANDARD_LIBRARY, WRONG, seconds=1 if mistake == "hang" else 30) as both:
         campaign = Campaign(both)
         campaign.play(case)
         campaign.play(Case(["sqlite3.connect(':memory:')"], ["setup"]))

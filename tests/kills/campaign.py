@@ -33,7 +33,7 @@ from tests.pages import has_unknown_end, remove_page_of
 
 import oxlite
 from oxlite.bench.harness.bootstrap import die_with_parent
-from oxlite.bench.workloads.shared.syncing import is_syncing
+from oxlite.bench.workloads.shared.syncs import is_syncing
 
 LONG_LOG_BYTES = (1 << 17) - 1
 """SQLite's VFS for Unix writes no more at once: a longer log is written again in parts."""

@@ -1,10 +1,8 @@
 """A selection of the kills, and a look at what judges them. The long run is ``make kills``.
 
-Which kills they are follows from a seed, which is printed; ``OXLITE_KILLS_SEED`` sets it.
+Which kills they are follows from the seed.
 """
 
-import os
-import random
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -17,13 +15,11 @@ from tests.kills.campaign import LONG, LONG_UNKNOWN, RESTART, Campaign
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="syncs are shared on Linux only")
 
-SEED = int(os.environ.get("OXLITE_KILLS_SEED") or random.randrange(1 << 20))
 KILLS = 60
 
 
-def test_whoever_begins_anew_finds_what_was_acknowledged(tmp_path: Path) -> None:
-    print(f"OXLITE_KILLS_SEED={SEED}")
-    campaign = Campaign(tmp_path, SEED)
+def test_whoever_begins_anew_finds_what_was_acknowledged(tmp_path: Path, seed: int) -> None:
+    campaign = Campaign(tmp_path, seed)
     campaign.run(KILLS)
     tally = campaign.tally
     assert tally.kills >= KILLS

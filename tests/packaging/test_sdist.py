@@ -22,7 +22,7 @@ import oxlite
 from oxlite import sqlite3
 
 # Compiling SQLite and the crates anew takes minutes; a repeated run, seconds.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,13 +1,12 @@
 """Many writers at once, some killed, some stopped, some who know of no queue.
 
-No acknowledged write is lost, and nobody who stands in line fails. What is random follows from a
-seed, which is printed; `OXLITE_SEED` sets it.
+No acknowledged write is lost, and nobody who stands in line fails. What is random follows
+from the seed.
 """
 
 import contextlib
 import os
 import random
-import secrets
 import signal
 import subprocess
 import sys
@@ -162,9 +161,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def crowd(path: Path, tmp_path: Path) -> Crowd:
-    seed = int(os.environ.get("OXLITE_SEED") or secrets.randbelow(10**9))
-    print(f"OXLITE_SEED={seed}")
+def crowd(path: Path, tmp_path: Path, seed: int) -> Crowd:
     folder = tmp_path / "acknowledged"
     folder.mkdir()
     return Crowd(path, folder, seed)

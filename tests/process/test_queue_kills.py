@@ -33,7 +33,7 @@ STEPS = {
 
 
 def bring(start: Start, path: Path, step: str) -> tuple[Actor, list[Actor]]:
-    """A process at that step, and those it has taken to bring it there."""
+    """A process at that step, and those it has taken to bring it there; who waits comes first."""
     others = []
     if step in {"head of the queue", "waiting for the gate"}:
         # Whoever holds the lock knows of no queue, so the next one is its head.
@@ -45,7 +45,7 @@ def bring(start: Start, path: Path, step: str) -> tuple[Actor, list[Actor]]:
             head = start()
             head.writes("INSERT INTO t VALUES ('head')")
             until(lambda: HEAD in locked(path))
-            others.append(head)
+            others.insert(0, head)  # freed by the other one, it would write
     actor = start()
     insert = "INSERT INTO t VALUES ('victim')"
     match step:

@@ -68,7 +68,9 @@ def user(
 
 def no_gate(actor: Actor) -> str:
     """Why it stands in no line with other processes; empty if it does."""
-    said = actor.does("say('why ' + str(connection.queue_statistics()['no_gate'] or ''))")
+    said = actor.does(
+        "say('why ' + str(connection.queue_statistics()['process_queue_unavailable'] or ''))"
+    )
     assert actor.answer() == "done"
     return said.removeprefix("why ").strip()
 
@@ -228,7 +230,7 @@ def test_a_stranger_in_the_folder_keeps_nobody_waiting(start: Start, path: Path,
     for actor in (web, cron):
         writes(actor)
         assert "app.db-gate" in no_gate(actor)
-        waits = actor.does("say(str(connection.queue_statistics()['gate_waits']))")
+        waits = actor.does("say(str(connection.queue_statistics()['process_waits']))")
         assert (waits, actor.answer()) == ("0", "done")
 
 

@@ -153,10 +153,12 @@ def test_a_converter_may_be_registered_at_any_moment() -> None:
         found.append(connection.execute("SELECT a FROM t").fetchone())
         module.register_converter("late", lambda stored: "second")
         found.append(connection.execute("SELECT a FROM t").fetchone())
+        module.converters["LATE"] = None
+        found.append(connection.execute("SELECT a FROM t").fetchone())
         del module.converters["LATE"]
         found.append(connection.execute("SELECT a FROM t").fetchone())
         connection.close()
-        assert found == [(1,), ("first",), ("second",), (1,)]
+        assert found == [(1,), ("first",), ("second",), (1,), (1,)]
 
 
 def test_the_declaration_may_change_under_a_kept_statement() -> None:

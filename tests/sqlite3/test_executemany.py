@@ -166,6 +166,20 @@ def test_rows_are_copied_from_another_cursor_of_the_connection(table: sqlite3.Co
     assert table.execute("SELECT count(*), sum(a) FROM copy").fetchone() == (100, 4950)
 
 
+def test_a_set_that_looks_finds_those_before_it_executed(table: sqlite3.Connection) -> None:
+    """Also in a list, of which many sets are taken at once."""
+    found = []
+
+    class Looking(list[int]):
+        def __getitem__(self, index: object) -> object:
+            found.append(rows(table))
+            return super().__getitem__(index)  # type: ignore[index]
+
+    table.executemany("INSERT INTO t VALUES (?, 0)", [(1,), (2,), Looking([3]), (4,)])
+    assert found == [[(1,), (2,)]]
+    assert rows(table) == [(1,), (2,), (3,), (4,)]
+
+
 def test_the_iterator_may_use_the_connection(table: sqlite3.Connection) -> None:
     """It commits, executes the very same SQL on another cursor, and makes tables."""
 

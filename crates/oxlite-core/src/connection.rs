@@ -11,17 +11,19 @@ use oxlite_sqlite::{
     OtherUsers, TransactionState, codes, other_users_of,
 };
 
-use crate::busy::BusyPolicy;
-use crate::cannot_open;
-use crate::deadline::Deadline;
-use crate::error::{Error, Result};
-use crate::options::{DurableCommit, OpenOptions};
-use crate::profile::{JournalConversion, Profile, Setting, apply, set_again};
-use crate::queue::{QueueStatistics, Writer};
-use crate::shared_commit::{self, SharedCommit, SharedCommitStatistics};
-use crate::sql::{self, StatementKind};
-use crate::statement_cache::{CachedStatement, StatementCache};
-use crate::wal::{self, Log, WalStatistics};
+use crate::error::{self, Error, Result};
+use crate::open::cannot_open;
+use crate::open::options::{DurableCommit, OpenOptions};
+use crate::open::profile::Profile;
+use crate::open::settings::{JournalConversion, Setting, apply, set_again};
+use crate::read::sql::{self, StatementKind};
+use crate::read::statement_cache::{CachedStatement, StatementCache};
+use crate::wait::busy::BusyPolicy;
+use crate::wait::deadline::Deadline;
+use crate::write::queue::holder::Held;
+use crate::write::queue::{QueueStatistics, Writer};
+use crate::write::shared_commit::{self, SharedCommit, SharedCommitStatistics};
+use crate::write::wal::{self, Log, WalStatistics};
 
 /// An open database connection.
 ///
@@ -60,7 +62,8 @@ impl Connection {
             uri: options.uri,
             shared_cache: options.shared_cache,
         };
-        let explain = |error: oxlite_sqlite::Error| explain(error, &options.name, options.uri);
+        let explain =
+            |error: oxlite_sqlite::Error| cannot_open::explained(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
         let (applied, writer, log, shared) = {
@@ -76,7 +79,8 @@ impl Connection {
             }
             // Opening is one call: what its pragmas wait for, and who joins, they wait for together.
             let began = Instant::now();
-            let applied = deadline.waiting_at_most(options.timeout, || apply(&locked, options));
+            let applied =
+                deadline.waiting_at_most(options.timeout, || apply(&locked, &options.wanted()));
             let mut applied = applied.map_err(|error| match error {
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
@@ -236,51 +240,15 @@ impl Connection {
     /// Why a statement has really failed: its deadline and an interruption show as the errors of
     /// what they broke off, among them the wait for a lock.
     pub fn explain(&self, locked: &Locked<'_>, error: oxlite_sqlite::Error) -> Error {
-        let code = error.primary_code();
-        if error.code() == codes::SQLITE_IOERR_FSYNC
-            && !error.is_of_commit()
-            && self.shared.lock().is_some()
-        {
-            return Error::SyncFailed(error);
-        }
-        if error.is_of_commit() && self.profile.is_strict && leaves_commit_open(code) {
+        let of = Circumstances {
+            connection: self,
+            locked,
+        };
+        let error = Error::explained(error, &of);
+        if matches!(error, Error::CommitOutcomeUnknown(_)) {
             self.is_in_doubt.store(true, Ordering::Relaxed);
-            return Error::CommitOutcomeUnknown(error);
         }
-        if !matches!(code, codes::SQLITE_INTERRUPT | codes::SQLITE_BUSY) {
-            return Error::Sqlite(error);
-        }
-        if self.deadline.take_passed() {
-            let interrupted = oxlite_sqlite::Error::new(
-                codes::SQLITE_INTERRUPT,
-                "the statement has used up its time (statement_timeout) and was interrupted",
-            );
-            return Error::StatementTimeout(interrupted);
-        }
-        if code != codes::SQLITE_BUSY {
-            return Error::Sqlite(error);
-        }
-        if locked.is_interrupted() {
-            return Error::Sqlite(oxlite_sqlite::Error::new(
-                codes::SQLITE_INTERRUPT,
-                "interrupted",
-            ));
-        }
-        if !self.profile.is_strict && self.writer.is_none() {
-            return Error::Sqlite(error); // as the standard library has it
-        }
-        if error.code() == codes::SQLITE_BUSY_SNAPSHOT {
-            return Error::StaleSnapshot(error);
-        }
-        // "cannot commit transaction - SQL statements in progress" is none of a lock's.
-        let is_lock = error.message() == oxlite_sqlite::Error::from_code(code).message();
-        if !is_lock {
-            return Error::Sqlite(error);
-        }
-        // Who has the write lock itself waits for readers, or for an attached database.
-        let is_ours = locked.transaction_state() == TransactionState::Write;
-        let writer = self.writer.as_ref().filter(|_| !is_ours);
-        Error::locked(error, writer.map(|writer| writer.holder()))
+        error
     }
 
     /// What the queue for the write lock has done in this process, if this connection waits in one.
@@ -305,7 +273,7 @@ impl Connection {
             .map_err(|error| self.explain(locked, error))?;
         let turn = match mode {
             CheckpointMode::Passive => None,
-            _ => Some(locked.take_turn()?),
+            _ => Some(locked.enter_write_queue()?),
         };
         if let Some(turn) = &turn {
             turn.tell(c"PRAGMA wal_checkpoint");
@@ -486,6 +454,41 @@ impl Drop for Connection {
     }
 }
 
+/// A connection as it is when SQLite has refused something.
+struct Circumstances<'c> {
+    connection: &'c Connection,
+    locked: &'c Locked<'c>,
+}
+
+impl error::Circumstances for Circumstances<'_> {
+    fn is_strict(&self) -> bool {
+        self.connection.profile.is_strict
+    }
+
+    fn shares_commits(&self) -> bool {
+        self.connection.shared.lock().is_some()
+    }
+
+    fn has_write_queue(&self) -> bool {
+        self.connection.writer.is_some()
+    }
+
+    fn take_passed_deadline(&self) -> bool {
+        self.connection.deadline.take_passed()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.locked.is_interrupted()
+    }
+
+    fn holder(&self) -> Option<Held> {
+        // Who has the write lock itself waits for readers, or for an attached database.
+        let is_ours = self.locked.transaction_state() == TransactionState::Write;
+        let writer = self.connection.writer.as_ref().filter(|_| !is_ours);
+        writer.map(|writer| writer.holder())
+    }
+}
+
 /// The place of commits among those of all processes, before they may be acknowledged.
 pub struct Ticket {
     number: u64,
@@ -530,27 +533,17 @@ fn share_commits(
     }
     let shared = SharedCommit::of(&path, patience)?;
     if let Some(member) = shared.as_ref().and_then(|shared| shared.member()) {
-        set_again(locked, options, settings, ("synchronous", "NORMAL"))?;
+        set_again(
+            locked,
+            &options.wanted(),
+            settings,
+            ("synchronous", "NORMAL"),
+        )?;
         shared_commit::guard(locked, Arc::clone(member));
     }
     // From here on whoever closes it looks for himself.
     locked.config(codes::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Some(false))?;
     Ok(shared)
-}
-
-/// Whether an error of COMMIT leaves open what a crash would leave. A commit that was refused, or for
-/// which the disk had no room, was not written as a whole; one whose sync has failed may have been, and
-/// be found when the log is next recovered, although this connection has rolled it back.
-fn leaves_commit_open(primary_code: i32) -> bool {
-    !matches!(
-        primary_code,
-        codes::SQLITE_BUSY
-            | codes::SQLITE_LOCKED
-            | codes::SQLITE_CONSTRAINT
-            | codes::SQLITE_FULL
-            | codes::SQLITE_INTERRUPT
-            | codes::SQLITE_READONLY
-    )
 }
 
 /// The log of a connection's main database, which it is to keep short from now on unless the caller has set
@@ -581,16 +574,4 @@ fn check_length(locked: &Locked<'_>, text: &str) -> Result<()> {
 /// The error for a connection that is no longer open.
 fn closed() -> Error {
     Error::Programming("Cannot operate on a closed database.".into())
-}
-
-/// Says why a file could not be opened or is no database; SQLite names neither file nor reason.
-fn explain(error: oxlite_sqlite::Error, name: &CStr, uri: bool) -> oxlite_sqlite::Error {
-    match error.primary_code() {
-        codes::SQLITE_CANTOPEN => error.with_context(&cannot_open::reason(name, uri)),
-        codes::SQLITE_READONLY => error.with_context(&cannot_open::reason_for_writing(name, uri)),
-        codes::SQLITE_NOTADB | codes::SQLITE_CORRUPT => {
-            error.with_context(&format!(": '{}'", cannot_open::shown(name, uri)))
-        }
-        _ => error,
-    }
 }

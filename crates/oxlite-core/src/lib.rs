@@ -27,59 +27,52 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod bell;
-mod busy;
-mod cannot_open;
 mod connection;
-mod deadline;
-mod dispatcher;
 mod error;
-mod group_commit;
-mod nearest;
-mod options;
-mod per_file;
-mod per_process;
-mod pool;
-mod pragma;
-mod processes;
-mod profile;
-mod queue;
-mod shared_commit;
-mod sql;
-mod statement_cache;
+mod file;
+mod open;
+mod process;
+mod read;
+mod request;
 mod sync;
 mod text;
-mod transaction;
-mod turns;
-mod uri;
-mod wal;
-mod workers;
+mod wait;
+mod write;
 
 pub use oxlite_sqlite::{
     Checkpoint, CheckpointMode, Condvar, LockError, Locked, Mutex, MutexGuard, OtherUsers, Step,
     Value, ValueRef, fork_generation,
 };
 
-pub use bell::Bell;
-pub use busy::{BusyHandler, BusyPolicy};
 pub use connection::{Connection, Ticket};
-pub use deadline::{Deadline, Stretch};
-pub use dispatcher::{Borrower, Dispatcher, DispatcherStatistics, Place, Refusal, Wanted};
 pub use error::{Error, Result};
-pub use group_commit::{
-    Answer, Batch, Line, LineError, LineStatistics, MayBegin, NO_ROWID, Outcome, Parameters,
-    Request, Submitted, Unanswered, run_batch, run_batch_unsettled, run_query, run_read,
+pub use file::network::{NETWORK_FILE_SYSTEMS, NetworkFileSystem};
+pub use open::options::{
+    DROP_IN_PROFILE, DurableCommit, LEGACY_TRANSACTION_CONTROL, OPTIONS, OpenOptions, option,
+    options, statement_timeout, timeout_from_seconds, unexpected,
 };
-pub use options::{DurableCommit, JournalChoice, OpenOptions, timeout_from_seconds};
-pub use per_process::PerProcess;
-pub use pool::{Pool, PoolError, PoolStatistics};
-pub use pragma::PragmaValue;
-pub use profile::{JournalConversion, PROFILES, Profile, Setting};
-pub use queue::{Holder, PidNamespace, QueueStatistics};
-pub use shared_commit::{SharedCommitGroup, SharedCommitStatistics, shared_commit_group};
-pub use sql::StatementKind;
-pub use statement_cache::CachedStatement;
+pub use open::pragma::PragmaValue;
+pub use open::profile::{PROFILES, Profile};
+pub use open::schema::{Door, Kind, OpenOption, OptionValue};
+pub use open::settings::{JournalChoice, JournalConversion, Setting};
+pub use process::per_process::PerProcess;
+pub use read::requests::{run_query, run_read};
+pub use read::sql::StatementKind;
+pub use read::statement_cache::CachedStatement;
+pub use request::{Answer, NO_ROWID, Parameters, Request};
 pub use text::harmless;
-pub use transaction::{IsolationLevel, TransactionControl};
-pub use turns::Turns;
-pub use wal::{REPEATED, WalStatistics, checkpoint_mode};
+pub use wait::baton::Baton;
+pub use wait::bell::Bell;
+pub use wait::busy::{BusyHandler, BusyPolicy};
+pub use wait::deadline::{Deadline, Stretch};
+pub use wait::dispatcher::{Borrower, Dispatcher, DispatcherStatistics, Place, Refusal, Wanted};
+pub use wait::pool::{Pool, PoolError, PoolStatistics};
+pub use write::group_commit::{
+    Batch, Line, LineError, LineStatistics, MayBegin, Outcome, Submitted, Unanswered, run_batch,
+    run_batch_unsettled,
+};
+pub use write::queue::QueueStatistics;
+pub use write::queue::holder::{Holder, PidNamespace};
+pub use write::shared_commit::{SharedCommitGroup, SharedCommitStatistics, shared_commit_group};
+pub use write::transaction::{IsolationLevel, TransactionControl};
+pub use write::wal::{REPEATED, WalStatistics, checkpoint_mode};

@@ -4,6 +4,8 @@
 //! Invariant: what comes out is one line, has no character that a terminal obeys, and none that shows the
 //! others in another order than theirs.
 
+pub(crate) mod nearest;
+
 use std::borrow::Cow;
 
 /// The text with each character that does something, instead of showing something, written out: `\n`,
@@ -41,6 +43,15 @@ pub(crate) fn in_a_line(text: &str) -> String {
     harmless(&words.join(" ")).into_owned()
 }
 
+/// The text without what stands beyond so many characters; an ellipsis tells that there was more.
+pub(crate) fn cut(mut text: String, characters: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -64,6 +75,13 @@ mod tests {
             harmless("x\u{202e}cod.exe\u{2066}\u{2028}\u{200f}\u{61c}"),
             "x\\u202ecod.exe\\u2066\\u2028\\u200f\\u061c"
         );
+    }
+
+    #[test]
+    fn what_is_long_is_cut_between_characters() {
+        assert_eq!(cut("größer".into(), 6), "größer");
+        assert_eq!(cut("größer".into(), 3), "grö…");
+        assert_eq!(cut(String::new(), 0), "");
     }
 
     #[test]

@@ -44,9 +44,9 @@ fn every_pragma_of_every_profile_is_in_force() {
     for profile in &PROFILES {
         let connection =
             Connection::open(&options(&folder.file(profile.name), profile.name)).expect("opens");
-        assert_eq!(connection.settings().len(), profile.pragmas.len());
-        for (setting, (name, value)) in connection.settings().iter().zip(profile.pragmas) {
-            assert_eq!(setting.name, *name);
+        assert_eq!(connection.settings().len(), profile.pragmas().count());
+        for (setting, (name, value)) in connection.settings().iter().zip(profile.pragmas()) {
+            assert_eq!(setting.name, name);
             assert_eq!(setting.effective, *value, "{name} in {}", profile.name);
             assert_eq!(setting.skipped, None);
         }

@@ -15,8 +15,8 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyNone, PyString, PyTuple, PyType,
 };
 
-use crate::error::ProgrammingError;
-use crate::parameters::Argument;
+use crate::argument::Argument;
+use crate::exceptions::ProgrammingError;
 
 /// The protocol that objects are adapted to when they are bound.
 #[pyclass(module = "oxlite.sqlite3", frozen)]

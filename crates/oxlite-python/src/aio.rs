@@ -3,15 +3,15 @@
 //!
 //! - `job`: one thing to be done, which can be given up, and the reply to whoever waits for it.
 //! - `mailbox`: where replies wait for the loop, which is woken once for many.
-//! - `turns`: calls of Python functions, and queries, one after the other: the turns of one connection.
+//! - `serial_executor`: calls of Python functions, and queries, one after the other: what is done with one connection.
 //! - `connections`: the readers, or the writer, of a database. They do reads and writes without the GIL.
 
 mod connections;
 mod job;
 mod mailbox;
-mod turns;
+mod serial_executor;
 
 pub(crate) use connections::Connections;
 pub(crate) use job::{Job, is_given_up};
 pub(crate) use mailbox::Mailbox;
-pub(crate) use turns::Turns;
+pub(crate) use serial_executor::SerialExecutor;

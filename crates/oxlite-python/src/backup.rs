@@ -7,9 +7,9 @@ use oxlite_core::Connection as Core;
 use oxlite_sqlite::{Backup, BackupStep, Locked, codes};
 use pyo3::prelude::*;
 
-use crate::connection::{lock, lock_target};
 use crate::error::from_sqlite;
 use crate::gil::{ConnectionGuard, detached_pair, without};
+use crate::lock::{lock, lock_target};
 
 /// How a backup goes about it.
 pub(crate) struct Pace<'a, 'py> {

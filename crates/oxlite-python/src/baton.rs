@@ -4,7 +4,7 @@
 //! other lets the GIL go only when Python's switch interval (5 ms) forces it, and four such threads
 //! keep an idle one waiting for 9 to 14 ms. So a thread whose streak of statements has become too long
 //! lets the GIL go by itself, and among such threads only one at a time, the one with the baton,
-//! competes for it; the others are parked, without the GIL (`oxlite_core::Turns`).
+//! competes for it; the others are parked, without the GIL (`oxlite_core::Baton`).
 //!
 //! Invariants:
 //! - Nobody waits here with the GIL or with a connection locked.
@@ -14,20 +14,20 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxlite_core::{PerProcess, Turns};
+use oxlite_core::{Baton, PerProcess};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::gil::without;
 
-/// How long a thread may run statements in a row before others get their turn.
+/// How long a thread may run statements in a row before others go on.
 const STREAK_AT_MOST: Duration = Duration::from_millis(3);
 
-/// A pause this long between two statements ends the streak: Python has had its turn.
+/// A pause this long between two statements ends the streak: other threads have run.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// The threads of this process that let the GIL go by themselves.
-static TURNS: PerProcess<Turns> = PerProcess::new();
+static BATON: PerProcess<Baton> = PerProcess::new();
 
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
@@ -42,7 +42,7 @@ thread_local! {
     static STREAK: Cell<Streak> = const {
         Cell::new(Streak { began: Duration::ZERO, seen: Duration::ZERO })
     };
-    /// This thread's number among those who take turns; none has zero.
+    /// This thread's number among those who take the baton; none has zero.
     static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed) + 1;
 }
 
@@ -67,22 +67,22 @@ pub(crate) fn give_way(py: Python<'_>) {
 }
 
 fn give_way_if_due(py: Python<'_>) {
-    let Some(turns) = TURNS.get_or_make(Turns::new) else {
+    let Some(baton) = BATON.get_or_make(Baton::new) else {
         return;
     };
     let me = NUMBER.with(|number| *number);
-    let now = turns.now();
+    let now = baton.now();
     let mut streak = STREAK.get();
-    // Time that seems to run back is that of a forked child, whose turns are new.
+    // Time that seems to run back is that of a forked child, whose baton is new.
     if now < streak.seen || now - streak.seen > PAUSE {
         streak.began = now;
     }
     streak.seen = now;
-    turns.see(me, now);
+    baton.see(me, now);
     if now.saturating_sub(streak.began) >= STREAK_AT_MOST {
-        without(py, || turns.take(me));
-        let now = turns.now();
-        turns.see(me, now);
+        without(py, || baton.take(me));
+        let now = baton.now();
+        baton.see(me, now);
         streak = Streak {
             began: now,
             seen: now,

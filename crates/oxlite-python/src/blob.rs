@@ -13,9 +13,11 @@ use pyo3::types::slice::PySliceIndices;
 use pyo3::types::{PyBytes, PyInt, PySlice};
 
 use crate::buffers::bytes_like;
-use crate::connection::{Connection, lock};
-use crate::error::{ProgrammingError, from_sqlite};
+use crate::connection::Connection;
+use crate::error::from_sqlite;
+use crate::exceptions::ProgrammingError;
 use crate::gil::{at_the_end, detached, held, is_ending, raise_kept, without};
+use crate::lock::lock;
 use crate::values::filled_bytes;
 
 /// Up to so many bytes are read and written with the GIL, as short statements are run.

@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple};
 
-use crate::error::ProgrammingError;
+use crate::exceptions::ProgrammingError;
 use crate::type_names::{is_of_class, type_name};
 
 /// What becomes of an object that is a single value and no instance of Python's own numbers.

@@ -22,7 +22,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
 use crate::changeset::{decoded, object_of_stored};
-use crate::error::{DataError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::DataError;
 use crate::gil::{PROGRESS_OPERATIONS, attached, keep_for_caller, on_progress};
 
 /// Set by `enable_callback_tracebacks`.

@@ -7,14 +7,14 @@
 mod attributes;
 mod callbacks;
 mod checkpoints;
-mod copying;
+mod copies;
 mod functions;
 mod sessions;
 mod shortcuts;
 mod switches;
 mod transactions;
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,30 +22,29 @@ use std::time::Duration;
 use oxlite_core::{
     CachedStatement, Connection as Core, IsolationLevel, LockError, OpenOptions, TransactionControl,
 };
-use oxlite_sqlite::{BackupTarget, Glance, Locked};
+use oxlite_sqlite::Locked;
 use pyo3::PyTraverseError;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
-use pyo3::ffi;
+use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::callback::{self, Callable, Callables, Kind};
-use crate::error::{ProgrammingError, from_core, from_sqlite, lock_failed};
+use crate::error::{from_core, from_sqlite, lock_failed};
+use crate::exceptions::ProgrammingError;
 use crate::extension;
-use crate::gil::{
-    at_the_end, close, current_thread, detached, raise_kept, wait_for, wait_for_target,
-    wait_to_glance, without,
-};
+use crate::gil::{at_the_end, close, current_thread, detached, raise_kept, without};
 use crate::gil_cell::GilCell;
+use crate::lock::{glance, lock, try_to_lock};
 use crate::notices;
 use crate::options::{self, DetectTypes, Extras, Truth};
 use crate::signature::{check_database, hand_on, warn_of_positions};
+use crate::sys_module::sys_object;
 use crate::values::TextFactory;
 use crate::version;
 
-pub(crate) use transactions::LEGACY_TRANSACTION_CONTROL;
+pub(crate) use attributes::setting_class;
 use transactions::{Autocommit, ImplicitLevel};
 
 /// The thread identity that stands for "any thread".
@@ -108,36 +107,6 @@ impl Attributes {
 pub(crate) struct ExecutionSettings {
     pub(crate) detect_types: DetectTypes,
     pub(crate) statement_timeout: Option<Duration>,
-}
-
-/// Locks the connection; while another thread has it, waits without the GIL.
-pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
-    try_to_lock(py, core)?.map_err(lock_failed)
-}
-
-/// Locks the connection only to look at it, which is allowed in every callback of it.
-fn glance<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Glance<'c>> {
-    let locked = match core.try_glance() {
-        Some(locked) => locked,
-        None => wait_to_glance(py, core)?,
-    };
-    locked.map_err(lock_failed)
-}
-
-/// Locks the target of a backup for a step of it; waits in the same way.
-pub(crate) fn lock_target<'c>(py: Python<'_>, core: &'c Core) -> PyResult<BackupTarget<'c>> {
-    let locked = match core.try_lock_as_backup_target() {
-        Some(locked) => locked,
-        None => wait_for_target(py, core)?,
-    };
-    locked.map_err(lock_failed)
-}
-
-fn try_to_lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Result<Locked<'c>, LockError>> {
-    match core.try_lock() {
-        Some(locked) => Ok(locked),
-        None => wait_for(py, core),
-    }
 }
 
 impl Connection {
@@ -369,13 +338,11 @@ impl Drop for Connection {
 #[pyo3(name = "Connection", signature = (
     object, database, timeout = 5.0, detect_types = 0, isolation_level = ImplicitLevel::DEFAULT,
     check_same_thread = Truth(true), factory = None, cached_statements = 128, uri = Truth(false), *,
-    autocommit = Autocommit::LEGACY, profile = "stock", pragmas = None, journal = "profile",
-    busy = None, busy_handler = None, statement_timeout = None, extensions = None,
-    allow_no_locking = false, durable_commit = "each",
+    autocommit = Autocommit::LEGACY, **keywords,
 ))]
 #[expect(
     clippy::too_many_arguments,
-    reason = "the standard library's signature and more"
+    reason = "the standard library's signature"
 )]
 fn initialize(
     object: &Bound<'_, Connection>,
@@ -388,46 +355,25 @@ fn initialize(
     cached_statements: i64,
     uri: Truth,
     autocommit: Autocommit,
-    profile: &str,
-    pragmas: Option<&Bound<'_, PyDict>>,
-    journal: &str,
-    busy: Option<&str>,
-    busy_handler: Option<Py<PyAny>>,
-    statement_timeout: Option<f64>,
-    extensions: Option<&Bound<'_, PyAny>>,
-    allow_no_locking: bool,
-    durable_commit: &str,
+    keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
     let py = object.py();
     let _ = factory; // `connect` has already chosen this class by it.
+    let mut extras = Extras::named(py, keywords)?;
     let mut attributes = Attributes {
         isolation_level: isolation_level.0,
         transaction_control: autocommit.0,
         detect_types: DetectTypes::from_flags(detect_types),
-        statement_timeout: options::statement_timeout(statement_timeout)?,
+        statement_timeout: extras.statement_timeout,
         ..Attributes::new()
     };
-    if let Some(handler) = &busy_handler
-        && !handler.bind(py).is_callable()
-    {
-        return Err(PyTypeError::new_err(
-            "busy_handler must be callable or None",
-        ));
-    }
-    let busy_handler = busy_handler.map(Callable::new);
-    let extras = Extras {
-        profile,
-        pragmas,
-        journal,
-        durable_commit,
-        busy,
-        busy_handler: busy_handler.clone().map(callback::busy_handler),
-        allow_no_locking,
-    };
+    let busy_handler = extras.busy_handler.take().map(Callable::new);
+    let extensions = extras.extensions.take();
+    let wait = busy_handler.clone().map(callback::busy_handler);
     drop(attributes.callables.replace(Kind::Busy, busy_handler));
     let looks_for_converters = attributes.detect_types.is_on();
-    let options = options::build(database, timeout, cached_statements, uri.0, extras)?;
-    let extensions = extension::named(py, extensions)?;
+    let options = options::build(database, timeout, cached_statements, uri.0, extras, wait)?;
+    let extensions = extension::named(py, extensions.as_ref())?;
     let connection = object.get();
     if connection.only_reads.load(Ordering::Relaxed) {
         return Err(ProgrammingError::new_err(
@@ -492,12 +438,6 @@ fn audit<'py>(py: Python<'py>, event: impl PyCallArgs<'py>) -> PyResult<()> {
         Some(audit) => audit.call1(event).map(drop),
         None => Ok(()),
     }
-}
-
-/// What `sys` has under a name; nothing when it has been emptied already.
-pub(crate) fn sys_object<'py>(py: Python<'py>, name: &CStr) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: the GIL is held; a borrowed reference, or NULL.
-    unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PySys_GetObject(name.as_ptr())) }
 }
 
 /// A name for SQLite.

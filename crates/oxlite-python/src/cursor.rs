@@ -11,12 +11,13 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
+use crate::argument::Argument;
 use crate::baton::give_way;
-use crate::connection::{Connection, lock};
-use crate::error::ProgrammingError;
+use crate::connection::Connection;
+use crate::exceptions::ProgrammingError;
 use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, at_the_end, detached};
-use crate::parameters::Argument;
+use crate::lock::lock;
 use crate::row::{Row, refuse_other_rows};
 use crate::signature::wrong_type;
 use crate::values::TextFactory;

@@ -21,14 +21,17 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use crate::argument::Argument;
 use crate::buffers::SingleValues;
-use crate::connection::{Connection, lock};
-use crate::error::{ProgrammingError, from_core};
+use crate::connection::Connection;
+use crate::error::from_core;
+use crate::exceptions::ProgrammingError;
 use crate::gil::{Hold, current_thread, detached, held, raise_kept, without};
 use crate::gil_cell::GilCell;
+use crate::lock::lock;
 use crate::options::DetectTypes;
 use crate::parameter_sets::{Crossing, End, ParameterSets};
-use crate::parameters::{self, Argument, Values};
+use crate::parameters::{self, Values};
 use crate::values::{Converters, RowTuple, TextFactory, columns, row_to_tuple};
 
 /// What users see of a cursor. A parameter generator may look at the very cursor that executes it.

@@ -8,9 +8,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::connection::lock;
 use crate::error::from_sqlite;
 use crate::gil::detached;
+use crate::lock::lock;
 use crate::options::file_system_path;
 
 /// A shared library to load into a connection.
@@ -77,8 +77,14 @@ fn resolve(py: Python<'_>, extension: &Bound<'_, PyAny>) -> PyResult<Extension> 
     if names_package {
         let found = py
             .import("importlib.util")?
-            .call_method1("find_spec", (path.split('.').next(),))?;
-        if !found.is_none() {
+            .call_method1("find_spec", (path.split('.').next(),));
+        let is_found = match found {
+            Ok(spec) => !spec.is_none(),
+            // A module that is imported and has no specification: a script's `__main__`.
+            Err(error) if error.is_instance_of::<PyValueError>(py) => false,
+            Err(error) => return Err(error),
+        };
+        if is_found {
             let package = py.import(path.as_str())?;
             if package.hasattr("loadable_path")? {
                 let location: String = package.call_method0("loadable_path")?.extract()?;

@@ -24,7 +24,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::error::ProgrammingError;
+use crate::exceptions::ProgrammingError;
 
 /// How long SQLite may go on working with the GIL held.
 const HOLD_AT_MOST: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@
 
 mod adaptation;
 mod aio;
-mod attaching;
+mod argument;
 mod backup;
 mod baton;
 mod blob;
@@ -16,14 +16,16 @@ mod changeset;
 mod connection;
 mod cursor;
 mod error;
+mod exceptions;
 mod execution;
 mod extension;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod forced_unwinding;
+mod forced_unwind;
 mod function;
 mod gil;
 mod gil_cell;
 mod loan;
+mod lock;
 mod notices;
 mod options;
 mod parameter_sets;
@@ -35,6 +37,8 @@ mod session;
 mod shared_commit;
 mod signature;
 mod statement;
+mod sys_module;
+mod thread_entry;
 mod type_names;
 mod values;
 mod version;
@@ -50,21 +54,21 @@ mod native {
     use std::ffi::CString;
     use std::time::Duration;
 
-    use oxlite_core::{NO_ROWID, PROFILES, PragmaValue};
+    use oxlite_core::{
+        LEGACY_TRANSACTION_CONTROL, NETWORK_FILE_SYSTEMS, NO_ROWID, PROFILES, PragmaValue,
+    };
     use oxlite_sqlite::{CONSTANTS, RESULT_CODES, build, is_complete_statement};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
-    use pyo3::types::{PyBytes, PyDict, PyString};
+    use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyString, PyTuple};
 
-    use crate::connection::{LEGACY_TRANSACTION_CONTROL, lock};
+    use crate::lock::lock;
     use crate::options::DetectTypes;
 
     #[pymodule_export]
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]
-    use crate::aio::{Connections, Job, Mailbox, Turns};
-    #[pymodule_export]
-    use crate::attaching::{close_to_threads, open_to_threads};
+    use crate::aio::{Connections, Job, Mailbox, SerialExecutor};
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]
@@ -78,7 +82,7 @@ mod native {
     #[pymodule_export]
     use crate::cursor::Cursor;
     #[pymodule_export]
-    use crate::error::{
+    use crate::exceptions::{
         CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
         InternalError, LockedError, NotSupportedError, OperationalError, PoolTimeout,
         ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError, Warning,
@@ -99,6 +103,8 @@ mod native {
     #[pymodule_export]
     use crate::statement::Statement;
     #[pymodule_export]
+    use crate::thread_entry::{close_to_threads, open_to_threads};
+    #[pymodule_export]
     use crate::writer::Writer;
 
     #[pymodule_init]
@@ -109,6 +115,7 @@ mod native {
         let _ = oxlite_sqlite::fork_generation();
         module.add("ABSENT", crate::changeset::absent(py)?)?;
         module.add("adapters", crate::adaptation::adapters(py))?;
+        module.add("Setting", crate::connection::setting_class(py)?)?;
         module.add("converters", crate::adaptation::converters(py))?;
         module.add("PARSE_DECLTYPES", DetectTypes::PARSE_DECLTYPES)?;
         module.add("PARSE_COLNAMES", DetectTypes::PARSE_COLNAMES)?;
@@ -116,6 +123,11 @@ mod native {
         for (name, value) in RESULT_CODES.iter().chain(CONSTANTS) {
             module.add(*name, *value)?;
         }
+        let network_file_systems = NETWORK_FILE_SYSTEMS.iter().map(|known| known.name);
+        module.add(
+            "NETWORK_FILE_SYSTEMS",
+            PyFrozenSet::new(py, network_file_systems)?,
+        )?;
         module.add("sqlite_version", build::version())?;
         module.add("sqlite_source_id", build::source_id())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -127,7 +139,7 @@ mod native {
         connection.setattr("__call__", connection.getattr("_call")?)?;
         connection.delattr("_call")?;
         // PEP 249's optional extension: the exceptions as attributes of the connection.
-        for exception in crate::error::NAMES {
+        for exception in crate::exceptions::NAMES {
             connection.setattr(exception, module.getattr(exception)?)?;
         }
         Ok(())
@@ -197,14 +209,22 @@ mod native {
         Ok(is_complete_statement(&statement))
     }
 
+    /// What an opening takes at a door (`"sqlite3.connect"`, `"connect"` or `"Database"`), one tuple for each
+    /// option: its name, its kind, what it takes in words, its default, whether it takes `None`, its
+    /// choices, the least number, the number it takes only more than, and what it is for.
+    #[pyfunction]
+    fn options<'py>(py: Python<'py>, door: &str) -> PyResult<Bound<'py, PyTuple>> {
+        crate::options::declared(py, door)
+    }
+
     /// Each profile's pragmas, in the order in which they are applied.
     #[pyfunction]
     fn profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let all = PyDict::new(py);
         for profile in &PROFILES {
             let pragmas = PyDict::new(py);
-            for (name, value) in profile.pragmas {
-                match PragmaValue::from(*value) {
+            for (name, value) in profile.pragmas() {
+                match PragmaValue::from(value) {
                     PragmaValue::Integer(number) => pragmas.set_item(name, number)?,
                     other => pragmas.set_item(name, other.to_string())?,
                 }

@@ -16,14 +16,37 @@ use pyo3::prelude::*;
 
 use crate::connection::Connection;
 use crate::gil::at_the_end;
-use crate::pool::Pool;
-use crate::writer::Writer;
 
-/// Where a connection is borrowed from.
-pub(crate) enum Lender {
-    /// A pool of readers, by the number of the loan.
-    Readers(Py<Pool>, u64),
-    Writer(Py<Writer>),
+/// Where a connection is borrowed from, by the number that it knows the loan by.
+pub(crate) struct Lender {
+    owner: Py<PyAny>,
+    number: u64,
+    kind: &'static dyn Lends,
+}
+
+impl Lender {
+    pub(crate) fn new(owner: Py<PyAny>, number: u64, kind: &'static dyn Lends) -> Self {
+        Self {
+            owner,
+            number,
+            kind,
+        }
+    }
+}
+
+/// What a lender does, which is named by its class.
+pub(crate) trait Lends: Sync {
+    /// A connection was opened for the loan.
+    fn note_opened(&self, owner: &Bound<'_, PyAny>, number: u64, connection: &Py<Connection>);
+
+    /// The loan has ended: what it had is to be lent again, or closed and opened anew.
+    fn give_back(
+        &self,
+        owner: &Bound<'_, PyAny>,
+        number: u64,
+        connection: Option<Py<Connection>>,
+        is_usable: bool,
+    );
 }
 
 /// What a thread has borrowed, if anything.
@@ -83,9 +106,12 @@ impl Loan {
     pub(crate) fn set_connection(&self, py: Python<'_>, connection: Py<Connection>) {
         let mut lent = self.lent.lock();
         if let Some(lent) = lent.as_mut() {
-            if let Lender::Readers(pool, number) = &lent.lender {
-                pool.get().note_opened(*number, connection.clone_ref(py));
-            }
+            let Lender {
+                owner,
+                number,
+                kind,
+            } = &lent.lender;
+            kind.note_opened(owner.bind(py), *number, &connection);
             lent.connection = Some(connection);
         }
     }
@@ -104,23 +130,19 @@ impl Loan {
         let Some(lent) = lent.as_ref() else {
             return Ok(());
         };
-        match &lent.lender {
-            Lender::Readers(pool, _) => visit.call(pool)?,
-            Lender::Writer(writer) => visit.call(writer)?,
-        }
+        visit.call(&lent.lender.owner)?;
         visit.call(&lent.connection)
     }
 }
 
 impl Lent {
     fn give_back(self, py: Python<'_>, is_usable: bool) {
-        match self.lender {
-            Lender::Readers(pool, number) => {
-                pool.get().give_back(py, number, self.connection, is_usable);
-            }
-            // It knows its connection.
-            Lender::Writer(writer) => writer.get().give_back(py, is_usable),
-        }
+        let Lender {
+            owner,
+            number,
+            kind,
+        } = self.lender;
+        kind.give_back(owner.bind(py), number, self.connection, is_usable);
     }
 }
 

@@ -16,8 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::adaptation::converters;
-use crate::connection::{lock, sys_object};
 use crate::gil::attached;
+use crate::lock::lock;
+use crate::sys_module::sys_object;
 
 /// The files of which [`tell_of_other_users`] has told.
 static TOLD: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();

@@ -4,25 +4,85 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oxlite_core::{BusyHandler, BusyPolicy, OpenOptions, PragmaValue, Profile};
+use oxlite_core::{
+    BusyHandler, BusyPolicy, DROP_IN_PROFILE, Door, Kind, OpenOptions, OptionValue, PragmaValue,
+    Profile, options, statement_timeout, unexpected,
+};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
 use crate::aio::is_given_up;
 use crate::error::from_core;
 use crate::gil::is_signalled;
 
-/// What `Connection.__init__` takes beyond the standard library's arguments.
-pub(crate) struct Extras<'a, 'py> {
-    pub(crate) profile: &'a str,
-    pub(crate) pragmas: Option<&'a Bound<'py, PyDict>>,
-    pub(crate) journal: &'a str,
-    pub(crate) durable_commit: &'a str,
-    pub(crate) busy: Option<&'a str>,
-    pub(crate) busy_handler: Option<BusyHandler>,
-    pub(crate) allow_no_locking: bool,
+/// What `Connection.__init__` takes beyond the standard library's arguments; nothing where the default
+/// of [`OpenOptions`] is meant.
+#[derive(Default)]
+pub(crate) struct Extras<'py> {
+    profile: Option<String>,
+    pragmas: Option<Bound<'py, PyAny>>,
+    journal: Option<String>,
+    durable_commit: Option<String>,
+    busy: Option<String>,
+    pub(crate) busy_handler: Option<Py<PyAny>>,
+    pub(crate) statement_timeout: Option<Duration>,
+    pub(crate) extensions: Option<Bound<'py, PyAny>>,
+    allow_no_locking: bool,
+}
+
+impl<'py> Extras<'py> {
+    /// Reads what was given by name. Names are looked up among the options, types are checked here,
+    /// and values where they are used.
+    pub(crate) fn named(py: Python<'py>, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
+        let mut extras = Self::default();
+        for (name, value) in keywords.into_iter().flatten() {
+            let name: String = name.extract()?;
+            match name.as_str() {
+                "profile" => extras.profile = Some(argument(&name, &value)?),
+                "pragmas" => extras.pragmas = argument(&name, &value)?,
+                "journal" => extras.journal = Some(argument(&name, &value)?),
+                "durable_commit" => extras.durable_commit = Some(argument(&name, &value)?),
+                "busy" => extras.busy = argument(&name, &value)?,
+                "busy_handler" => extras.busy_handler = handler(&value)?,
+                "statement_timeout" => {
+                    let timeout = statement_timeout(argument(&name, &value)?);
+                    extras.statement_timeout = timeout.map_err(|error| from_core(py, error))?;
+                }
+                "extensions" => extras.extensions = argument(&name, &value)?,
+                "allow_no_locking" => extras.allow_no_locking = argument(&name, &value)?,
+                _ => return Err(from_core(py, unexpected(Door::DropIn, &name))),
+            }
+        }
+        if extras.busy.is_some() && extras.busy_handler.is_some() {
+            return Err(PyValueError::new_err(
+                "busy and busy_handler exclude one another: a handler is a policy of its own",
+            ));
+        }
+        Ok(extras)
+    }
+}
+
+/// The value of an argument that was given by name.
+fn argument<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
+    value.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py())))
+    })
+}
+
+fn handler(value: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    if value.is_none() || value.is_callable() {
+        return Ok((!value.is_none()).then(|| value.clone().unbind()));
+    }
+    Err(PyTypeError::new_err(
+        "busy_handler must be callable or None",
+    ))
 }
 
 /// Set by `enable_shared_cache`.
@@ -64,22 +124,6 @@ impl DetectTypes {
     }
 }
 
-/// The `statement_timeout` argument.
-pub(crate) fn statement_timeout(seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    seconds
-        .map(|seconds| {
-            Duration::try_from_secs_f64(seconds)
-                .ok()
-                .filter(|timeout| !timeout.is_zero())
-                .ok_or_else(|| {
-                    PyValueError::new_err(format!(
-                        "statement_timeout must be a positive number of seconds or None, not {seconds}"
-                    ))
-                })
-        })
-        .transpose()
-}
-
 /// A truth value as Python sees it: the standard library takes 1 for `True`.
 pub(crate) struct Truth(pub(crate) bool);
 
@@ -97,35 +141,36 @@ pub(crate) fn build(
     timeout_seconds: f64,
     cached_statements: i64,
     uri: bool,
-    extras: Extras<'_, '_>,
+    extras: Extras<'_>,
+    busy_handler: Option<BusyHandler>,
 ) -> PyResult<OpenOptions> {
     let py = database.py();
-    if extras.busy.is_some() && extras.busy_handler.is_some() {
-        return Err(PyValueError::new_err(
-            "busy and busy_handler exclude one another: a handler is a policy of its own",
-        ));
-    }
+    let name = extras.profile.as_deref().unwrap_or(DROP_IN_PROFILE);
     let checked = || -> oxlite_core::Result<_> {
-        let busy = extras.busy.map(BusyPolicy::named).transpose()?;
-        Ok((Profile::named(extras.profile)?, busy))
+        let busy = extras.busy.as_deref().map(BusyPolicy::named).transpose()?;
+        Ok((Profile::named(name)?, busy))
     };
     let (profile, busy) = checked().map_err(|error| from_core(py, error))?;
     let name = database_name(database)?;
     let pragmas = match extras.pragmas {
-        Some(pragmas) => pragma_values(pragmas)?,
+        Some(pragmas) => pragma_values(&pragmas)?,
         None => Vec::new(),
     };
     let options = move || -> oxlite_core::Result<OpenOptions> {
         let mut options = OpenOptions::new(name, profile)?
             .with_uri(uri, extras.allow_no_locking)?
             .with_pragmas(&pragmas)?
-            .with_journal(extras.journal)?
-            .with_durable_commit(extras.durable_commit)?
             .with_timeout(timeout_seconds)?
-            .with_cached_statements(usize::try_from(cached_statements).unwrap_or(0))
+            .with_cached_statements(cached_statements)
             .with_shared_cache(SHARES_CACHE.load(Ordering::Relaxed))
             .with_cancellation(|| is_signalled() || is_given_up());
-        if let Some(busy) = busy.or(extras.busy_handler.map(BusyPolicy::Handler)) {
+        if let Some(journal) = &extras.journal {
+            options = options.with_journal(journal)?;
+        }
+        if let Some(durable_commit) = &extras.durable_commit {
+            options = options.with_durable_commit(durable_commit)?;
+        }
+        if let Some(busy) = busy.or(busy_handler.map(BusyPolicy::Handler)) {
             options = options.with_busy(busy);
         }
         Ok(options)
@@ -149,7 +194,15 @@ fn database_name(database: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Ok(path.extract::<OsString>()?.into_encoded_bytes())
 }
 
-fn pragma_values(pragmas: &Bound<'_, PyDict>) -> PyResult<Vec<(String, PragmaValue)>> {
+fn pragma_values(pragmas: &Bound<'_, PyAny>) -> PyResult<Vec<(String, PragmaValue)>> {
+    let pragmas = match pragmas.cast::<PyDict>() {
+        Ok(pragmas) => pragmas.clone(),
+        Err(_) => {
+            let copy = PyDict::new(pragmas.py());
+            copy.update(pragmas.cast::<PyMapping>()?)?;
+            copy
+        }
+    };
     pragmas
         .iter()
         .map(|(name, value)| {
@@ -176,4 +229,59 @@ fn pragma_values(pragmas: &Bound<'_, PyDict>) -> PyResult<Vec<(String, PragmaVal
             Ok((name, value))
         })
         .collect()
+}
+
+/// The declared options of a door, for Python.
+pub(crate) fn declared<'py>(py: Python<'py>, door: &str) -> PyResult<Bound<'py, PyTuple>> {
+    const DOORS: [(&str, Door); 3] = [
+        ("connect", Door::Connect),
+        ("sqlite3.connect", Door::DropIn),
+        ("Database", Door::Database),
+    ];
+    let Some((_, door)) = DOORS.iter().find(|(name, _)| *name == door) else {
+        return Err(PyValueError::new_err(format!(
+            "there are the options of {}, not of {door:?}",
+            DOORS.map(|(name, _)| name).join(", ")
+        )));
+    };
+    let all = options(*door).map(|option| {
+        let default = match option.default(*door).unwrap_or(OptionValue::None) {
+            OptionValue::None => py.None().into_bound(py),
+            OptionValue::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),
+            OptionValue::Integer(value) => value.into_pyobject(py)?.into_any(),
+            OptionValue::Number(value) => value.into_pyobject(py)?.into_any(),
+            OptionValue::Text(value) => value.into_pyobject(py)?.into_any(),
+        };
+        let choices = option
+            .choices()
+            .map(|all| PyTuple::new(py, all))
+            .transpose()?;
+        (
+            option.name,
+            kind(option.kind),
+            option.takes(),
+            default,
+            option.is_optional,
+            choices,
+            option.at_least,
+            option.more_than,
+            option.description,
+        )
+            .into_pyobject(py)
+    });
+    PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Boolean => "boolean",
+        Kind::Integer(_) => "integer",
+        Kind::Number(_) => "number",
+        Kind::Choice(_) => "choice",
+        Kind::Autocommit => "autocommit",
+        Kind::Mapping => "mapping",
+        Kind::List => "list",
+        Kind::Function => "function",
+        Kind::Class => "class",
+    }
 }

@@ -18,26 +18,13 @@ use smallvec::SmallVec;
 
 use crate::adaptation::{adapt_to_bind, adapts_base_types};
 use crate::buffers::{self, SingleValues};
-use crate::error::{ProgrammingError, from_core};
+use crate::error::from_core;
+use crate::exceptions::ProgrammingError;
 use crate::type_names::type_name;
 use crate::version;
 
 /// Values borrowed from the objects of one or more parameter sets, one after the other.
 pub(crate) type Values<'a> = SmallVec<[ValueRef<'a>; 8]>;
-
-/// An argument that may be left out: `None` is an object like any other, absence is not.
-pub(crate) enum Argument<'py> {
-    Absent,
-    Given(Bound<'py, PyAny>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for Argument<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self::Given(object.to_owned()))
-    }
-}
 
 /// The parameter set as a tuple, if no code of the user's can run meanwhile: a tuple or list, exactly,
 /// of objects exactly of types SQLite has, for parameters without names.

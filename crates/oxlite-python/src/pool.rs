@@ -8,15 +8,17 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
-use crate::error::{ProgrammingError, from_core};
+use crate::error::from_core;
+use crate::exceptions::ProgrammingError;
 use crate::gil::{current_thread, is_signalled, patience, raise_kept, without};
-use crate::loan::{Lender, Loan};
+use crate::loan::{Lender, Lends, Loan};
 
 /// A fixed number of connections to lend, opened when they are first lent; those who wait for one are served
 /// in order.
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Pool {
     core: Core<Option<Py<Connection>>>,
+    count: usize,
     lent: Mutex<Lent>,
 }
 
@@ -38,7 +40,7 @@ struct Entry {
 
 impl Pool {
     /// Notes which connection was opened for a loan.
-    pub(crate) fn note_opened(&self, number: u64, connection: Py<Connection>) {
+    fn note_opened(&self, number: u64, connection: Py<Connection>) {
         let mut lent = self.lent.lock();
         if let Some(entry) = lent.loans.iter_mut().find(|entry| entry.number == number) {
             entry.connection = Some(connection);
@@ -46,7 +48,7 @@ impl Pool {
     }
 
     /// Takes a connection back that was lent; one that is not usable is closed, and opened anew.
-    pub(crate) fn give_back(
+    fn give_back(
         &self,
         py: Python<'_>,
         number: u64,
@@ -76,12 +78,38 @@ impl Pool {
     }
 }
 
+/// The pool as a lender.
+struct Readers;
+
+impl Lends for Readers {
+    fn note_opened(&self, owner: &Bound<'_, PyAny>, number: u64, connection: &Py<Connection>) {
+        if let Ok(pool) = owner.cast::<Pool>() {
+            let connection = connection.clone_ref(owner.py());
+            pool.get().note_opened(number, connection);
+        }
+    }
+
+    fn give_back(
+        &self,
+        owner: &Bound<'_, PyAny>,
+        number: u64,
+        connection: Option<Py<Connection>>,
+        is_usable: bool,
+    ) {
+        if let Ok(pool) = owner.cast::<Pool>() {
+            pool.get()
+                .give_back(owner.py(), number, connection, is_usable);
+        }
+    }
+}
+
 #[pymethods]
 impl Pool {
     #[new]
     fn new(count: usize) -> Self {
         Self {
             core: Core::new((0..count).map(|_| None).collect()),
+            count,
             lent: Mutex::default(),
         }
     }
@@ -121,13 +149,15 @@ impl Pool {
                     });
                     number
                 };
-                let lender = Lender::Readers(slf.clone().unbind(), number);
+                let lender = Lender::new(slf.clone().into_any().unbind(), number, &Readers);
                 loan.get().begin(lender, connection);
                 Ok(Some(waited))
             }
             Err(PoolError::TimedOut) => Ok(None),
             Err(PoolError::Cancelled) => raise_kept().map(|()| None),
-            Err(PoolError::Closed) => Err(ProgrammingError::new_err("The pool is closed.")),
+            Err(PoolError::Closed) => Err(ProgrammingError::new_err(
+                "Cannot operate on a closed Database.",
+            )),
         }
     }
 
@@ -140,14 +170,11 @@ impl Pool {
             .collect()
     }
 
-    /// Whether this thread has one.
-    fn lends_to_this_thread(&self) -> bool {
+    /// Whether this thread has all of them.
+    fn lends_all_to_this_thread(&self) -> bool {
         let this = current_thread();
-        self.lent
-            .lock()
-            .loans
-            .iter()
-            .any(|entry| entry.thread == this)
+        let lent = self.lent.lock();
+        lent.loans.len() == self.count && lent.loans.iter().all(|entry| entry.thread == this)
     }
 
     /// The connections that are lent.

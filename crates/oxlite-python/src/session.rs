@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::connection::{Connection, c_name};
-use crate::error::{ProgrammingError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::ProgrammingError;
 use crate::gil::{at_the_end, without};
 use crate::gil_cell::GilCell;
 use crate::options::Truth;

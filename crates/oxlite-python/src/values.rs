@@ -15,7 +15,8 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::adaptation;
-use crate::error::{InternalError, OperationalError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::{InternalError, OperationalError};
 use crate::options::DetectTypes;
 
 /// How TEXT becomes a Python object: `Connection.text_factory`.

@@ -22,12 +22,14 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::baton::give_way;
 use crate::buffers::SingleValues;
-use crate::connection::{Connection, lock};
-use crate::error::{ProgrammingError, WriterInUse, from_core};
+use crate::connection::Connection;
+use crate::error::from_core;
+use crate::exceptions::{ProgrammingError, WriterInUse};
 use crate::gil::{
     current_thread, detached_to_the_end, is_signalled, patience, raise_kept, without,
 };
-use crate::loan::{Lender, Loan};
+use crate::loan::{Lender, Lends, Loan};
+use crate::lock::lock;
 use crate::requests::{self, RowMaker};
 
 /// What waits in line.
@@ -208,7 +210,10 @@ impl Writer {
         let (line, thread) = (&this.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
         // From here on it is given back with the loan.
-        loan.get().begin(Lender::Writer(slf.clone().unbind()), None);
+        loan.get().begin(
+            Lender::new(slf.clone().into_any().unbind(), 0, &OneWriter),
+            None,
+        );
         let connection = this
             .opened(py)
             .inspect_err(|_| loan.get().give_back(py, true))?;
@@ -304,10 +309,29 @@ impl Writer {
     }
 }
 
+/// The writer as a lender: it knows its connection, and has one loan at a time.
+struct OneWriter;
+
+impl Lends for OneWriter {
+    fn note_opened(&self, _owner: &Bound<'_, PyAny>, _number: u64, _connection: &Py<Connection>) {}
+
+    fn give_back(
+        &self,
+        owner: &Bound<'_, PyAny>,
+        _number: u64,
+        _connection: Option<Py<Connection>>,
+        is_usable: bool,
+    ) {
+        if let Ok(writer) = owner.cast::<Writer>() {
+            writer.get().give_back(owner.py(), is_usable);
+        }
+    }
+}
+
 impl Writer {
     /// Takes the connection back from the thread that has it; one that is not usable is closed, and the next
     /// one is new.
-    pub(crate) fn give_back(&self, py: Python<'_>, is_usable: bool) {
+    fn give_back(&self, py: Python<'_>, is_usable: bool) {
         if !is_usable {
             self.discard(py);
         }

@@ -277,8 +277,8 @@ impl Locked<'_> {
 
     /// Stands in the queue for the write lock until the result is dropped, as a statement that writes
     /// does; waits as that does.
-    pub fn take_turn(&self) -> Result<WriteTurn<'_>> {
-        Ok(WriteTurn {
+    pub fn enter_write_queue(&self) -> Result<QueuePlace<'_>> {
+        Ok(QueuePlace {
             _entering: self.callbacks().before_writing()?,
             locked: self,
         })
@@ -286,19 +286,19 @@ impl Locked<'_> {
 }
 
 /// A place in the queue for the write lock, for what writes without being a statement.
-pub struct WriteTurn<'l> {
+pub struct QueuePlace<'l> {
     locked: &'l Locked<'l>,
     _entering: Option<Entering>,
 }
 
-impl WriteTurn<'_> {
+impl QueuePlace<'_> {
     /// Tells others what the lock is held for.
     pub fn tell(&self, sql: &CStr) {
         self.locked.callbacks().tell_write_queue(sql);
     }
 }
 
-impl Drop for WriteTurn<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.locked.leave_write_queue();
     }

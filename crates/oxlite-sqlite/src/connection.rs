@@ -1,5 +1,5 @@
-//! The owner of a `sqlite3*`: opening, locking, closing. What one asks of it, and sets, is in the modules
-//! below.
+//! The owner of a `sqlite3*`: opening, locking, closing. By subject below: what is shared (`handle`), what one
+//! asks (`state`) and sets (`settings`), how it is interrupted (`interrupt`), guards with fewer rights (`restricted`).
 //!
 //! Invariants, which every unsafe block below leans on:
 //! - `State::database` is non-NULL and open until `State::availability` says that it is closed.
@@ -17,26 +17,32 @@
 //! - In a forked child nothing of an inherited handle is touched, least of all a mutex of it, which
 //!   another thread of the parent may have had; whoever shares the handle leaks his share.
 
-mod asking;
+mod handle;
+mod interrupt;
+mod restricted;
 mod settings;
+mod state;
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use libsqlite3_sys as ffi;
 
+use self::handle::{Availability, State};
 use crate::callbacks::Callbacks;
 use crate::error::{Error, Result};
-use crate::mutex::{Mutex, ReentrantMutex, ReentrantMutexGuard};
+use crate::mutex::ReentrantMutexGuard;
 use crate::statement::Statement;
 use crate::usage::Watch;
-use crate::{fork, vfs};
+use crate::{fork_duties, vfs};
+
+pub(crate) use self::handle::Handle;
+pub use self::interrupt::InterruptHandle;
+pub use self::restricted::{BackupTarget, Glance};
 
 /// How a database is opened (<https://sqlite.org/c3ref/open.html>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,242 +96,6 @@ impl TransactionState {
     }
 }
 
-/// Who may use an open connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Availability {
-    /// Whoever has its lock.
-    Open,
-    /// The backup whose target it is. SQLite does not notice anybody else, and corrupts its memory
-    /// (<https://sqlite.org/c3ref/backup_finish.html>).
-    BackupTarget,
-    /// Nobody any more.
-    Closed,
-}
-
-struct State {
-    database: *mut ffi::sqlite3,
-    availability: Cell<Availability>,
-    /// Guards alive, all on the thread that holds the lock.
-    depth: Cell<u32>,
-    /// Our statements that are not finalised. SQLite's own list also holds those that virtual
-    /// tables prepared for themselves, which are theirs to finalise.
-    statements: RefCell<HashSet<NonNull<ffi::sqlite3_stmt>>>,
-    /// What SQLite calls back. It points here, so this is boxed; see `callbacks.rs`.
-    callbacks: Box<Callbacks>,
-    /// Our sessions that are not deleted. SQLite must not be left with one when it closes.
-    sessions: RefCell<HashSet<NonNull<ffi::sqlite3_session>>>,
-    /// Open blobs. Closing the connection closes them; what is left of them is never used again.
-    blobs: RefCell<Vec<NonNull<ffi::sqlite3_blob>>>,
-    /// Unfinished backups in which this connection is source or target; it cannot be closed.
-    backups: Cell<u32>,
-}
-
-// SAFETY: `database` is an owned handle without thread affinity (THREADSAFE=2); the lock around
-// `State` moves between threads, never shares. Every callback is `Send`.
-unsafe impl Send for State {}
-
-/// What lost its owner, perhaps while another thread held the lock.
-enum Orphan {
-    Statement(NonNull<ffi::sqlite3_stmt>),
-    Session(NonNull<ffi::sqlite3_session>),
-    Blob(NonNull<ffi::sqlite3_blob>),
-}
-
-// SAFETY: neither a prepared statement nor a session nor a blob has thread affinity; they are
-// finalised, deleted and closed under the lock.
-unsafe impl Send for Orphan {}
-
-/// The target of `sqlite3_interrupt`.
-struct Interruptible {
-    /// NULL once closed.
-    database: *mut ffi::sqlite3,
-    /// How many changesets are being applied, one inside the other. SQLite's own interruption would
-    /// also stop what undoes an application, for as long as any statement is active.
-    applications: u32,
-    /// Shared with `Callbacks`: whether an interruption waits for the application to end, and makes it
-    /// end soon.
-    is_postponed: Arc<AtomicBool>,
-    /// Shared with `Callbacks`: whether the step that runs may be broken off with nothing lost.
-    is_breakable: Arc<AtomicBool>,
-    /// Shared with `Callbacks`: how many interruptions there have been.
-    interruptions: Arc<AtomicU64>,
-}
-
-// SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open.
-unsafe impl Send for Interruptible {}
-
-pub(crate) struct Handle {
-    /// Protects every use of the connection and of its statements; re-entrant because SQLite calls
-    /// back into code that may use the same connection. It does not protect the file: SQLite does.
-    state: ReentrantMutex<State>,
-    /// Statements dropped while somebody else held `state`, finalised when it is let go; sessions
-    /// dropped while anybody did, deleted when the outermost guard goes. Those of the target of a
-    /// backup, and its blobs, stay here until the backup is finished.
-    orphans: Mutex<Vec<Orphan>>,
-    has_orphans: AtomicBool,
-    interruptible: Mutex<Interruptible>,
-    left: Left,
-    /// That of the process that opened the connection.
-    generation: u32,
-}
-
-/// How whoever had the connection last has left it, for those who do not wait for the lock.
-#[derive(Default)]
-struct Left {
-    is_in_transaction: AtomicBool,
-    total_changes: AtomicI64,
-}
-
-impl Handle {
-    /// Whether this process is a forked child of the one that opened the connection.
-    #[inline]
-    pub(crate) fn is_inherited(&self) -> bool {
-        self.generation != fork::generation()
-    }
-
-    /// Asked by who shares a handle when he goes: whether there is nothing to be done, since it is
-    /// inherited. Then his share is leaked, so that nobody ever closes the connection.
-    #[inline]
-    pub(crate) fn leak_inherited(self: &Arc<Self>) -> bool {
-        let is_inherited = self.is_inherited();
-        if is_inherited {
-            std::mem::forget(Arc::clone(self));
-        }
-        is_inherited
-    }
-
-    /// Finalises `statement` now if the lock is free or ours, else leaves it to its holder, who
-    /// finalises it when letting go.
-    pub(crate) fn finalize(&self, statement: NonNull<ffi::sqlite3_stmt>) {
-        self.orphans.lock().push(Orphan::Statement(statement));
-        self.has_orphans.store(true, Ordering::SeqCst);
-        self.finalize_orphans(0);
-    }
-
-    /// Deletes `session` now if nobody has the lock, else leaves it to whoever lets it go.
-    ///
-    /// It does not wait, since nothing outside the process hangs on a session, and its owner may be
-    /// dropped where waiting would be a deadlock. It is not deleted under a guard of this thread
-    /// either: that may be one up the stack whose statement is just recording a change.
-    pub(crate) fn delete_session(&self, session: NonNull<ffi::sqlite3_session>) {
-        self.orphans.lock().push(Orphan::Session(session));
-        self.has_orphans.store(true, Ordering::SeqCst);
-        self.finalize_orphans(0);
-    }
-
-    /// Finalises what has lost its owner, unless another thread holds the lock: then that thread
-    /// does it, since it looks again after letting go.
-    ///
-    /// Sessions are left for later while this thread has more guards than `own_guards`, those that
-    /// the caller knows not to be inside SQLite.
-    fn finalize_orphans(&self, own_guards: u32) {
-        while self.has_orphans.load(Ordering::SeqCst) && !self.is_inherited() {
-            let Some(state) = self.state.try_lock() else {
-                return;
-            };
-            if state.availability.get() == Availability::BackupTarget
-                || state.callbacks.is_running.get()
-            {
-                return; // who finishes the backup looks again, as does who is being called back
-            }
-            self.has_orphans.store(false, Ordering::SeqCst);
-            let orphans = std::mem::take(&mut *self.orphans.lock());
-            let mut later = Vec::new();
-            // A connection that has been closed has finalised and deleted all that it knew.
-            for orphan in orphans {
-                match orphan {
-                    Orphan::Statement(statement) => {
-                        if state.statements.borrow_mut().remove(&statement) {
-                            // SAFETY: a statement of this open connection, whose lock we hold; its
-                            // only owner gave it up, and it has just been forgotten, so it is
-                            // finalised once.
-                            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
-                            state.callbacks.after_writing(|| None);
-                            state.callbacks.settle_silently();
-                        }
-                    }
-                    Orphan::Session(_) if state.depth.get() > own_guards => later.push(orphan),
-                    Orphan::Session(session) => {
-                        if state.sessions.borrow_mut().remove(&session) {
-                            // SAFETY: as for a statement; and no frame of SQLite is using it, since
-                            // nobody up the stack has a guard.
-                            unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
-                        }
-                    }
-                    Orphan::Blob(blob) => {
-                        let mut blobs = state.blobs.borrow_mut();
-                        if let Some(index) = blobs.iter().position(|known| *known == blob) {
-                            blobs.swap_remove(index);
-                            // SAFETY: as for a statement.
-                            unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
-                        }
-                    }
-                }
-            }
-            if !later.is_empty() {
-                // The outer guard looks again when it goes.
-                self.orphans.lock().append(&mut later);
-                self.has_orphans.store(true, Ordering::SeqCst);
-                return;
-            }
-        }
-    }
-
-    /// Closes `blob` if its connection is still open.
-    ///
-    /// Waits for the connection's lock, since an open blob holds a lock on the file; but not for the
-    /// end of a backup over it.
-    pub(crate) fn close_blob(&self, blob: NonNull<ffi::sqlite3_blob>) -> Result<()> {
-        let state = self.state.lock();
-        match state.availability.get() {
-            Availability::Open => {
-                state.blobs.borrow_mut().retain(|known| *known != blob);
-                // SAFETY: an open blob of this open connection, whose lock we hold; it has just been
-                // forgotten, so nobody closes it again.
-                let code = unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
-                if code != ffi::SQLITE_OK {
-                    // SAFETY: open, and locked above.
-                    return Err(unsafe { Error::of(state.database, code) });
-                }
-                state.callbacks.after_writing(|| None);
-                state.callbacks.draw_ticket(false);
-                state.callbacks.settle()?;
-            }
-            Availability::BackupTarget => {
-                self.orphans.lock().push(Orphan::Blob(blob));
-                self.has_orphans.store(true, Ordering::SeqCst);
-            }
-            Availability::Closed => {}
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if self.is_inherited() {
-            return; // each share is leaked, so this does not happen
-        }
-        // Nobody holds a guard or a statement any more: each of them borrows or shares this handle.
-        let state = self.state.get_mut();
-        if state.availability.get() == Availability::Closed {
-            return;
-        }
-        let database = state.database;
-        for statement in state.statements.take() {
-            // SAFETY: owned by nobody any more, and the connection is still open.
-            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
-        }
-        for session in state.sessions.take() {
-            // SAFETY: as for the statements.
-            unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
-        }
-        // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
-        unsafe { ffi::sqlite3_close(database) };
-        state.callbacks.leave_write_queue();
-    }
-}
-
 /// An open SQLite connection; clones share it. Closed when the last clone and the last statement
 /// are gone, or at once by [`Locked::close`].
 ///
@@ -344,7 +114,7 @@ impl Drop for Connection {
 impl Connection {
     /// Opens a database file, `:memory:`, or a temporary database (the empty name).
     pub fn open(name: &CStr, flags: OpenFlags) -> Result<Self> {
-        vfs::install()?;
+        vfs::install(fork_duties::install)?;
         let mut database = ptr::null_mut();
         // SAFETY: a NUL-terminated name, a place for the handle, the default VFS.
         let code = unsafe {
@@ -359,32 +129,7 @@ impl Connection {
             return Err(error);
         }
         let callbacks = Box::new(Callbacks::new(database));
-        let interruptible = Interruptible {
-            database,
-            applications: 0,
-            is_postponed: Arc::clone(&callbacks.is_interruption_postponed),
-            is_breakable: Arc::clone(&callbacks.is_breakable),
-            interruptions: Arc::clone(&callbacks.interruptions),
-        };
-        Ok(Self {
-            handle: Arc::new(Handle {
-                state: ReentrantMutex::new(State {
-                    database,
-                    availability: Cell::new(Availability::Open),
-                    depth: Cell::new(0),
-                    statements: RefCell::default(),
-                    callbacks,
-                    sessions: RefCell::default(),
-                    blobs: RefCell::default(),
-                    backups: Cell::new(0),
-                }),
-                orphans: Mutex::new(Vec::new()),
-                has_orphans: AtomicBool::new(false),
-                interruptible: Mutex::new(interruptible),
-                left: Left::default(),
-                generation: fork::generation(),
-            }),
-        })
+        Ok(Self::of(Arc::new(Handle::new(database, callbacks))))
     }
 
     /// Locks the connection for this thread, waiting while another thread holds it.
@@ -495,37 +240,6 @@ impl Connection {
         InterruptHandle {
             handle: Arc::downgrade(&self.handle),
         }
-    }
-}
-
-/// Interrupts a connection from any thread (<https://sqlite.org/c3ref/interrupt.html>).
-#[derive(Clone)]
-pub struct InterruptHandle {
-    handle: std::sync::Weak<Handle>,
-}
-
-impl InterruptHandle {
-    /// Makes the statements running now, if any, fail with `SQLITE_INTERRUPT`; `false` if the
-    /// connection is closed or inherited.
-    pub fn interrupt(&self) -> bool {
-        let Some(handle) = self.handle.upgrade() else {
-            return false;
-        };
-        if handle.leak_inherited() {
-            return false;
-        }
-        let target = handle.interruptible.lock();
-        if target.database.is_null() {
-            return false;
-        }
-        if target.applications > 0 {
-            target.is_postponed.store(true, Ordering::Relaxed);
-            return true;
-        }
-        target.interruptions.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
-        unsafe { ffi::sqlite3_interrupt(target.database) };
-        true
     }
 }
 
@@ -650,15 +364,6 @@ impl<'c> Locked<'c> {
         self.state.backups.get() > 0
     }
 
-    /// Postpones interruptions until the result is dropped. The progress handler, if there is one,
-    /// stops statements meanwhile.
-    pub(crate) fn postpone_interruptions(&self) -> Postponement<'c> {
-        self.handle.interruptible.lock().applications += 1;
-        Postponement {
-            handle: self.handle,
-        }
-    }
-
     /// Whether it is source or target of a backup that is not finished.
     pub(crate) fn has_backups(&self) -> bool {
         self.state.backups.get() > 0
@@ -719,101 +424,6 @@ impl<'c> Locked<'c> {
             Ok(())
         } else {
             Err(Error::from_code(code))
-        }
-    }
-}
-
-/// The right to look at what SQLite keeps in the connection itself, on this thread, until dropped.
-/// Nothing that it allows calls back, takes a lock or changes anything.
-pub struct Glance<'c>(Locked<'c>);
-
-impl<'c> Glance<'c> {
-    fn new(
-        handle: &'c Arc<Handle>,
-        state: ReentrantMutexGuard<'c, State>,
-    ) -> Result<Self, LockError> {
-        match state.availability.get() {
-            Availability::Closed => Err(LockError::Closed),
-            Availability::Open | Availability::BackupTarget => {
-                Ok(Self(Locked::counted(handle, state)))
-            }
-        }
-    }
-
-    /// Whether no transaction is open (<https://sqlite.org/c3ref/get_autocommit.html>).
-    pub fn is_autocommit(&self) -> bool {
-        self.0.is_autocommit()
-    }
-
-    /// Rows changed since the connection was opened.
-    pub fn total_changes(&self) -> i64 {
-        self.0.total_changes()
-    }
-
-    /// Whether it has a snapshot of its main database, or the write lock.
-    pub(crate) fn is_reading(&self) -> bool {
-        self.0.callbacks().main_transaction_state() != TransactionState::None
-    }
-
-    /// The text of a statement that is in the middle of its rows.
-    pub(crate) fn running_statement(&self) -> Option<String> {
-        let sql = self.0.callbacks().running_statement()?;
-        Some(sql.to_string_lossy().into_owned())
-    }
-}
-
-/// The right to go on with a backup, in its target, on this thread, until dropped.
-pub struct BackupTarget<'c>(Locked<'c>);
-
-impl<'c> BackupTarget<'c> {
-    fn new(
-        handle: &'c Arc<Handle>,
-        state: ReentrantMutexGuard<'c, State>,
-    ) -> Result<Self, LockError> {
-        match state.availability.get() {
-            Availability::Closed => Err(LockError::Closed),
-            // For whoever has a backup to go on with, it is not open; nobody else can do anything.
-            Availability::Open | Availability::BackupTarget => {
-                Locked::guarding(handle, state).map(Self)
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn database(&self) -> *mut ffi::sqlite3 {
-        self.0.database()
-    }
-
-    #[inline]
-    pub(crate) fn handle(&self) -> &'c Arc<Handle> {
-        self.0.handle
-    }
-
-    /// Gives the connection back to everybody, the backup being finished.
-    pub(crate) fn release(&self) {
-        self.0.count_backups(-1);
-        self.0.state.availability.set(Availability::Open);
-    }
-}
-
-/// While it lives, interruptions wait.
-pub(crate) struct Postponement<'c> {
-    handle: &'c Handle,
-}
-
-impl Drop for Postponement<'_> {
-    fn drop(&mut self) {
-        if self.handle.is_inherited() {
-            return; // a callback has forked
-        }
-        let mut target = self.handle.interruptible.lock();
-        target.applications -= 1;
-        if target.applications == 0
-            && target.is_postponed.swap(false, Ordering::Relaxed)
-            && !target.database.is_null()
-        {
-            // SAFETY: not NULL, so not closed yet: closing waits for this mutex and empties it.
-            unsafe { ffi::sqlite3_interrupt(target.database) };
         }
     }
 }

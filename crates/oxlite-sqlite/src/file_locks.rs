@@ -90,7 +90,7 @@ mod system {
     use libsqlite3_sys as ffi;
 
     pub(crate) use super::calls::{after_fork_in_child, after_fork_in_parent, before_fork};
-    pub(super) use super::others::other_users_of;
+    pub(super) use super::users::other_users_of;
     use super::{calls, others};
     use crate::error::Result;
 
@@ -146,6 +146,11 @@ mod registry;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod table;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod users;
 
 /// Where it is not: SQLite keeps its POSIX locks.
 #[cfg(not(all(

@@ -5,22 +5,11 @@
 //! that opened it, and in the child, whose generation is the next one, it is refused, and leaked.
 //! Generations are counted from the first look at them on, whether or not a connection is ever opened:
 //! what a process keeps in memory before its first connection is the parent's as well.
-//! New connections work there, for which three more things are seen to, once there is SQLite:
-//!
-//! - Locks of SQLite and of this crate are taken before a fork and let go on both sides, or the child
-//!   would wait for ever for one that another thread of the parent had at that moment.
-//! - SQLite knows the locks of "this process" by device and inode and would count the parent's among
-//!   them. So it is shown another device number in each generation: a file opened in the child is new
-//!   to it. (Shared caches it knows by name and VFS: see `vfs.rs`.)
-//! - The lock descriptors are closed, or the parent's locks would live as long as the child: see
-//!   `file_locks.rs`.
+//! New connections work there; `fork_duties` lists what is done at a fork for that.
 //!
 //! Invariants:
 //! - Two looks at the generation with a fork between them see different ones.
 //! - In the child the generation is the next one before anything else is done.
-//! - The order in which the locks are taken is the one in which SQLite and this crate nest them.
-//! - Nobody runs foreign code, or waits for more than the disk, while he has one of them.
-//! - What runs in the child after the fork allocates nothing and waits for nobody.
 //!
 //! A child made by other means than `fork()` (`vfork`, `posix_spawn`, a raw `clone`) is not seen: it
 //! has to go on to `exec`, which closes our descriptors. Only Unix has any of this, and only where
@@ -103,84 +92,5 @@ impl<T> ForkMutex<T> {
         if let Some(mut guard) = guard {
             look(&mut guard);
         }
-    }
-}
-
-#[cfg(unix)]
-pub(crate) use unix::install;
-
-/// There is no fork.
-#[cfg(not(unix))]
-pub(crate) fn install() {}
-
-#[cfg(unix)]
-mod unix {
-    use std::ptr;
-    use std::sync::atomic::{AtomicPtr, Ordering};
-
-    use libsqlite3_sys as ffi;
-
-    use super::generation;
-    use crate::{file_locks, vfs};
-
-    /// SQLite's mutexes that are not a connection's or a file's, the outer ones first. Those of files
-    /// need not be free in the child, to which no file of the parent's is known, and whose methods
-    /// refuse them (see `vfs.rs`).
-    const STATIC_MUTEXES: [i32; 7] = [
-        ffi::SQLITE_MUTEX_STATIC_OPEN,
-        ffi::SQLITE_MUTEX_STATIC_VFS1,
-        ffi::SQLITE_MUTEX_STATIC_PRNG,
-        ffi::SQLITE_MUTEX_STATIC_MAIN,
-        ffi::SQLITE_MUTEX_STATIC_LRU,
-        ffi::SQLITE_MUTEX_STATIC_PMEM,
-        ffi::SQLITE_MUTEX_STATIC_MEM,
-    ];
-
-    static MUTEXES: [AtomicPtr<ffi::sqlite3_mutex>; STATIC_MUTEXES.len()] =
-        [const { AtomicPtr::new(ptr::null_mut()) }; STATIC_MUTEXES.len()];
-
-    /// Has locks and descriptors seen to at forks from now on. Called once, before the first connection
-    /// is opened, with SQLite initialised.
-    pub(crate) fn install() {
-        // In a child what is registered first is called first: it is counted before all this.
-        let _ = generation();
-        for (place, id) in MUTEXES.iter().zip(STATIC_MUTEXES) {
-            // SAFETY: the mutexes with these numbers exist for as long as the library; NULL in a
-            // build without any.
-            place.store(unsafe { ffi::sqlite3_mutex_alloc(id) }, Ordering::Relaxed);
-        }
-        // SAFETY: three functions that stay as long as this library, which nobody unloads while
-        // Python lives; the C library sees to it otherwise. It fails only without memory: then it is
-        // as with every other SQLite.
-        unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-    }
-
-    extern "C" fn prepare() {
-        vfs::before_fork_outer();
-        for mutex in &MUTEXES {
-            // SAFETY: a mutex of SQLite's, or NULL, which is allowed.
-            unsafe { ffi::sqlite3_mutex_enter(mutex.load(Ordering::Relaxed)) };
-        }
-        vfs::before_fork_inner();
-        file_locks::before_fork();
-    }
-
-    fn leave_mutexes() {
-        vfs::after_fork_inner();
-        for mutex in MUTEXES.iter().rev() {
-            // SAFETY: entered by this thread, or in the child its copy, in `prepare`.
-            unsafe { ffi::sqlite3_mutex_leave(mutex.load(Ordering::Relaxed)) };
-        }
-        vfs::after_fork_outer();
-    }
-
-    extern "C" fn in_parent() {
-        file_locks::after_fork_in_parent();
-        leave_mutexes();
-    }
-
-    extern "C" fn in_child() {
-        file_locks::after_fork_in_child();
-        leave_mutexes();
     }
 }

@@ -36,6 +36,7 @@ mod constants;
 mod error;
 mod file_locks;
 mod fork;
+mod fork_duties;
 mod function;
 mod lock_file;
 mod log_sync;
@@ -66,7 +67,7 @@ pub use changeset::{
     Change, Changes, ChangesetPosition, concat_changesets, invert_changeset, read_changeset,
     read_changeset_from,
 };
-pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, WriteTurn};
+pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, QueuePlace};
 pub use code::{RESULT_CODES, code_name};
 pub use commit_guard::CommitGuard;
 pub use connection::{

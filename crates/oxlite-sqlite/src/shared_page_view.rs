@@ -1,4 +1,4 @@
-//! The page that processes share, as somebody reads it who is none of them.
+//! A read-only view of the page that processes share, for a process that is not one of them.
 //!
 //! Invariants:
 //! - Nothing is made, mapped or locked: whoever looks is not noticed, and keeps nobody waiting.

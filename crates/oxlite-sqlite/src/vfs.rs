@@ -96,11 +96,11 @@ static METHODS: ForkMutex<Vec<&'static Methods>> = ForkMutex::new(Vec::new());
 /// The generation of the process for which ours is the default VFS.
 static INSTALLED: ForkMutex<Option<u32>> = ForkMutex::new(None);
 
-/// Makes ours the default VFS.
+/// Makes ours the default VFS; the first time in a process, `at_first` is run once SQLite is initialised.
 ///
 /// On failure nothing is installed, and the next connection tries again. No connection must be opened
 /// then: it would have neither our locks nor our measures for `fork`.
-pub(crate) fn install() -> Result<()> {
+pub(crate) fn install(at_first: fn()) -> Result<()> {
     let mut installed = INSTALLED.lock();
     if *installed == Some(fork::generation()) {
         return Ok(());
@@ -118,7 +118,7 @@ pub(crate) fn install() -> Result<()> {
         unsafe { file_locks::install(original) }?;
         // Nobody else can be the first: the mutex is held.
         let _ = ORIGINAL.set(Original(original));
-        fork::install();
+        at_first();
     }
     let Some((original, _)) = self::original() else {
         return Ok(());

@@ -15,7 +15,7 @@ from oxlite.aio import core as core
 from oxlite.aio import cursor as cursor
 from oxlite.aio.connection import Connection, Cursor, connect
 from oxlite.aio.database import Database
-from oxlite.outcomes import Result
+from oxlite.database.result import Result
 from oxlite.sqlite3 import (
     PARSE_COLNAMES,
     PARSE_DECLTYPES,

@@ -30,9 +30,9 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast
 
 from oxlite import sqlite3
-from oxlite.aio.loops import Turns
-from oxlite.opening import ConnectOptions, driver_connection
-from oxlite.opening import connect as open_connection
+from oxlite.aio.loops import SerialExecutor
+from oxlite.connection import ConnectOptions, driver_connection
+from oxlite.connection import connect as open_connection
 
 __all__ = [
     "ITERATION_CHUNK_SIZE",
@@ -219,7 +219,7 @@ class Connection(Awaitable["Connection"]):
             iter_chunk_size: How many rows an iteration fetches at once.
         """
         self._connector = connector
-        self._turns = Turns()
+        self._executor = SerialExecutor()
         self._iter_chunk_size = iter_chunk_size
         self._refusal = _NOT_OPEN
         self._is_lent = False
@@ -257,15 +257,15 @@ class Connection(Awaitable["Connection"]):
         connector = self._connector
         opened: list[sqlite3.Connection] = []
         try:
-            await self._turns.call_anyway(lambda: opened.append(connector()))
+            await self._executor.call_anyway(lambda: opened.append(connector()))
         except BaseException:
             # Its turn comes after the opening, which goes on.
-            self._turns.call_unheard(_close_all, opened)
+            self._executor.call_unheard(_close_all, opened)
             raise
         if self._driver is None:
             self._driver = opened[0]
         else:
-            self._turns.call_unheard(_close_all, opened)  # two tasks have opened it
+            self._executor.call_unheard(_close_all, opened)  # two tasks have opened it
         return self
 
     def __await__(self) -> Generator[Any, None, "Connection"]:
@@ -301,16 +301,16 @@ class Connection(Awaitable["Connection"]):
             stacklevel=2,
         )
         if not _is_finalizing():
-            self._turns.call_unheard(driver.close)
+            self._executor.call_unheard(driver.close)
 
     async def _call(self, function: Callable[..., _T], *arguments: object) -> _T:
-        return await self._turns.call(self._connection, function, *arguments)
+        return await self._executor.call(self._connection, function, *arguments)
 
     async def _call_anyway(self, function: Callable[[], _T]) -> _T:
         """Call a function in its turn; a task that is cancelled only waits no more."""
         if self._driver is None:
             raise ConnectionClosedError(self._refusal)
-        return await asyncio.shield(self._turns.call_anyway(function))
+        return await asyncio.shield(self._executor.call_anyway(function))
 
     async def run_sync(
         self,
@@ -375,7 +375,7 @@ class Connection(Awaitable["Connection"]):
         return Opening(self._fetched(sql, () if parameters is None else parameters))
 
     async def _fetched(self, sql: str, parameters: _Parameters) -> list[Any]:
-        return await self._turns.fetch(self._connection, sql, parameters)
+        return await self._executor.fetch(self._connection, sql, parameters)
 
     async def commit(self) -> None:
         """Commit the open transaction, if there is one."""
@@ -395,7 +395,7 @@ class Connection(Awaitable["Connection"]):
             return
         self._end(_CLOSED)
         try:
-            await asyncio.shield(self._turns.call_anyway(driver.close))
+            await asyncio.shield(self._executor.call_anyway(driver.close))
         except sqlite3.Error:
             self._driver = driver  # it is open still: it is being copied into, for one
             raise
@@ -412,10 +412,10 @@ class Connection(Awaitable["Connection"]):
             loop = asyncio.get_running_loop()
         except RuntimeError:
             if driver is not None:
-                self._turns.call_unheard(driver.close)
+                self._executor.call_unheard(driver.close)
             return None
         if driver is not None:
-            return self._turns.call_anyway(driver.close)
+            return self._executor.call_anyway(driver.close)
         done: Future[None] = loop.create_future()
         done.set_result(None)
         return done
@@ -542,7 +542,7 @@ class Connection(Awaitable["Connection"]):
 
         self._level = coming
         try:
-            self._turns.call_anyway(begin_no_transactions)
+            self._executor.call_anyway(begin_no_transactions)
         except RuntimeError:
             begin_no_transactions()  # no loop runs that would have to wait
 

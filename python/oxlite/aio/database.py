@@ -15,33 +15,33 @@ Invariants:
 
 import asyncio
 import atexit
-import os
 import time
 from asyncio import AbstractEventLoop, CancelledError, Future
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Generator,
-    Iterable,
-    Mapping,
-)
-from contextlib import asynccontextmanager, nullcontext, suppress
-from os import PathLike
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from oxlite import sqlite3
-from oxlite._native import (
-    Connections,
-    Mailbox,
-    WriterInUse,
-    wait_at_most,
-)
-from oxlite.aio.connection import ITERATION_CHUNK_SIZE, Connection
+from oxlite._native import Connections, Mailbox, WriterInUse, wait_at_most
+from oxlite.aio.connection import Connection
 from oxlite.aio.loan import Loan
-from oxlite.aio.loops import Turns, current, forget_closed, reply, silence
-from oxlite.lending import (
+from oxlite.aio.loops import SerialExecutor, current, forget_closed, reply, silence
+from oxlite.database.base import CHUNK_SIZE, DatabaseBase, check_chunk_size
+from oxlite.database.errors import (
+    described,
+    explain_refusal,
+    locked,
+    reader_for_itself,
+    readers_in_use,
+    still_in_use,
+    writer_for_itself,
+    writer_in_use,
+)
+from oxlite.database.planner_statistics import PlannerStatistics
+from oxlite.database.result import Checkpoint, Result
+from oxlite.database.transaction import (
     Parameters,
     commit_begun,
     execute_alone,
@@ -49,10 +49,6 @@ from oxlite.lending import (
     make_idle,
     refuse_transaction,
 )
-from oxlite.opener import Opener
-from oxlite.outcomes import DatabaseStatistics, Result, statistics
-from oxlite.upkeep import Upkeep
-from oxlite.waiting import described, explain_refusal, locked, readers_in_use, writer_in_use
 
 __all__ = ["Database"]
 
@@ -63,13 +59,8 @@ _HAND_OVER_WITHIN = 0.05
 # How long the process's end waits for writes that have begun, in seconds.
 _LAST_WRITES_WITHIN = 5.0
 
+# Whose writes the process's end waits for.
 _databases: "WeakSet[Database]" = WeakSet()
-
-
-def _begin_anew() -> None:
-    for database in list(_databases):
-        if not database._is_closed:
-            database._start()
 
 
 def _finish() -> None:
@@ -78,12 +69,10 @@ def _finish() -> None:
         database._end()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
 atexit.register(_finish)
 
 
-class Database:
+class Database(DatabaseBase):
     """A database file, read by several connections and written by one; for all tasks.
 
     >>> async with oxlite.aio.Database("app.db") as db:
@@ -98,85 +87,32 @@ class Database:
     known at once. After a fork it opens connections of its own.
     """
 
-    def __init__(
-        self,
-        path: str | bytes | PathLike[str] | PathLike[bytes],
-        profile: str = "web",
-        readers: int = 4,
-        timeout: float = 5.0,
-        *,
-        setup: Callable[[sqlite3.Connection], object] | None = None,
-        pragmas: Mapping[str, bool | int | str] | None = None,
-        journal: Literal["profile", "keep"] = "profile",
-        durable_commit: Literal["group", "each", "shared"] = "group",
-        detect_types: int = 0,
-        cached_statements: int = 128,
-        statement_timeout: float | None = None,
-        extensions: Iterable[str | PathLike[str]] | None = None,
-    ) -> None:
-        """Describe it; nothing is opened yet.
-
-        Args:
-            path: The file. A database in memory belongs to one connection, so it is refused.
-            profile: As for ``oxlite.connect``.
-            readers: How many queries can run at the same time, at least 1; more of them wait.
-            timeout: How long a call waits, in seconds: for a reader or the writer, and for a lock
-                of the file, all together.
-            setup: Called with each new connection of the driver, in a native thread, before it is
-                used: for functions, collations, a row factory, ATTACH.
-            pragmas: As for ``oxlite.connect``, like the rest.
-            journal: See there.
-            durable_commit: As for ``oxlite.Database``.
-            detect_types: See there.
-            cached_statements: See there.
-            statement_timeout: See there.
-            extensions: See there.
-
-        Raises:
-            ValueError: A database that is not in a file, or a number out of range.
-        """
-        self._opener = Opener(
-            path,
-            profile,
-            readers,
-            timeout,
-            setup=setup,
-            pragmas=pragmas,
-            journal=journal,
-            durable_commit=durable_commit,
-            detect_types=detect_types,
-            cached_statements=cached_statements,
-            statement_timeout=statement_timeout,
-            extensions=extensions,
-        )
-        self._timeout = timeout
-        self._reader_count = readers
-        self._is_closed = False
-        self._start()
-        _databases.add(self)
-
     def _start(self) -> None:
-        """Begin with no connection, in this process."""
-        opener = self._opener
+        factory = self._factory
         self._readers = Connections(
-            opener.reader, self._reader_count, 1, self._timeout, opener.profile
+            factory.reader, self._reader_count, 1, self._timeout, factory.profile
         )
         self._writer = Connections(
-            self._open_writer, 1, opener.batch_limit, self._timeout, opener.profile
+            self._new_writer, 1, factory.batch_limit, self._timeout, factory.profile
         )
         self._writing: sqlite3.Connection | None = None
-        self._upkeep = Upkeep()
+        self._planner_statistics = PlannerStatistics()
         # Which tasks have which connections, since when.
         self._lent: dict[sqlite3.Connection, tuple[str, float]] = {}
         # Which task is in a block that has the writer.
         self._writes: ReferenceType[asyncio.Task[Any]] | None = None
+        # How many readers the tasks have that are in blocks of ``read``.
+        self._reads: dict[ReferenceType[asyncio.Task[Any]], int] = {}
         self._loans: WeakKeyDictionary[AbstractEventLoop, WeakSet[Loan]] = WeakKeyDictionary()
         # In which loops somebody may wait too long.
         self._watched: dict[Mailbox, ReferenceType[AbstractEventLoop]] = {}
 
-    def _open_writer(self) -> sqlite3.Connection:
-        self._writing = connection = self._opener.writer()
-        self._upkeep = Upkeep()
+    def _begin(self) -> None:
+        _databases.add(self)
+
+    def _new_writer(self) -> sqlite3.Connection:
+        self._writing = connection = self._factory.writer()
+        self._planner_statistics = PlannerStatistics()
         return connection
 
     async def open(self) -> Self:
@@ -224,6 +160,8 @@ class Database:
         return row
 
     async def _read(self, sql: str, parameters: Parameters, is_one: bool) -> Any:  # noqa: ANN401
+        if self._reads:
+            self._refuse_to_wait_for_own_reader()
         loop, mailbox = current()
         future: Future[Any] = loop.create_future()
         job = self._readers.read(mailbox, future, sql, parameters, is_one)
@@ -252,7 +190,7 @@ class Database:
             return await connection.run_sync(read)
 
     async def stream(
-        self, sql: str, parameters: Parameters = (), *, chunk_size: int = ITERATION_CHUNK_SIZE
+        self, sql: str, parameters: Parameters = (), *, chunk_size: int = CHUNK_SIZE
     ) -> AsyncIterator[Any]:
         """Run a query on a reader, row by row: for results that are too large to hold.
 
@@ -272,8 +210,8 @@ class Database:
             ValueError: ``chunk_size`` is not positive.
             oxlite.sqlite3.Error: As ``query``.
         """
-        if chunk_size < 1:
-            raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+        check_chunk_size(chunk_size)
+        has_rows = False
         async with self._borrowed(self._readers) as connection:
             try:
                 cursor = await connection.execute(sql, parameters)
@@ -281,8 +219,11 @@ class Database:
                 explain_refusal(error)
                 raise
             while rows := await cursor.fetchmany(chunk_size):
+                has_rows = True
                 for row in rows:
                     yield row
+        if not has_rows:
+            refuse_transaction(sql)
 
     async def execute(self, sql: str, parameters: Parameters = ()) -> Result:
         """Run one statement on the writer, in a transaction of its own.
@@ -310,7 +251,7 @@ class Database:
         answer = await self._write(sql, parameters, False)
         if answer is None:
             answer = await self._execute_alone(sql, parameters)
-        if self._upkeep.is_due():
+        if self._planner_statistics.is_due():
             await self._optimize()
         return answer
 
@@ -328,7 +269,7 @@ class Database:
 
     async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
         """Have a data modification done; ``None`` if it can only be done with the connection."""
-        self._refuse_to_wait_for_itself()
+        self._refuse_to_wait_for_own_writer()
         loop, mailbox = current()
         future: Future[tuple[int, int | None, list[Any]]] = loop.create_future()
         job = self._writer.write(mailbox, future, sql, parameters, is_many)
@@ -362,10 +303,24 @@ class Database:
             async with self._borrowed(self._readers) as connection:
                 await connection.execute("BEGIN")
                 wait_at_most(connection._connection, None)
-                yield connection
+                with self._reading():
+                    yield connection
         except sqlite3.OperationalError as error:
             explain_refusal(error)
             raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Note that this task is in a block that has a reader."""
+        task = asyncio.current_task()
+        mine = None if task is None else ref(task)
+        if mine is not None:
+            self._reads[mine] = self._reads.get(mine, 0) + 1
+        try:
+            yield
+        finally:
+            if mine is not None and (left := self._reads.pop(mine, 1) - 1):
+                self._reads[mine] = left
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
@@ -405,7 +360,9 @@ class Database:
         """
         is_writer = connections is self._writer
         if is_writer:
-            self._refuse_to_wait_for_itself()
+            self._refuse_to_wait_for_own_writer()
+        elif self._reads:
+            self._refuse_to_wait_for_own_reader()
         async with asyncio.timeout(within) if within is not None else nullcontext():
             loan, connection = await self._take(connections)
         mine = None
@@ -414,25 +371,24 @@ class Database:
         try:
             yield connection
         except (CancelledError, GeneratorExit):
-            self._writes_no_more(mine)
             loan.leave()  # who is cancelled goes on at once; and perhaps no loop runs
             raise
         finally:
-            self._writes_no_more(mine)
+            # The writer may come back a little later.
+            if self._writes is mine:
+                self._writes = None
             await loan.end()
 
-    def _writes_no_more(self, task: "ReferenceType[asyncio.Task[Any]] | None") -> None:
-        """Note that a task has left its block; the writer may come back a little later."""
-        if self._writes is task:
-            self._writes = None
-
-    def _refuse_to_wait_for_itself(self) -> None:
+    def _refuse_to_wait_for_own_writer(self) -> None:
         """Refuse a task that has the writer, and would wait for it."""
         if self._writes is not None and self._writes() is asyncio.current_task():
-            raise sqlite3.ProgrammingError(
-                "This task has the writer (it is inside db.write()) and would wait for itself:"
-                " write through the connection that db.write() has given."
-            )
+            raise writer_for_itself("task")
+
+    def _refuse_to_wait_for_own_reader(self) -> None:
+        """Refuse a task that has all readers, and would wait for one."""
+        task = asyncio.current_task()
+        if task is not None and self._reads.get(ref(task), 0) >= self._reader_count:
+            raise reader_for_itself("task", self._reader_count)
 
     async def _take(self, connections: Connections) -> tuple[Loan, Connection]:
         loop, mailbox = current()
@@ -466,7 +422,9 @@ class Database:
     def _take_back(self, connections: Connections, connection: sqlite3.Connection) -> None:
         """In the connection's own turn, the last one."""
         self._lent.pop(connection, None)
-        is_usable = make_idle(connection, self._opener.restore)
+        is_writer = self._is_closed and connection is self._writing
+        restore = self._planner_statistics.optimize if is_writer else self._factory.restore
+        is_usable = make_idle(connection, restore)
         if not is_usable:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -535,21 +493,48 @@ class Database:
                 for loan in list(self._loans.pop(loop, ())):
                     loan.leave()
 
+    async def checkpoint(
+        self,
+        mode: Literal["passive", "full", "restart", "truncate"] = "passive",
+        timeout: float = 1.0,
+    ) -> Checkpoint:
+        """Bring the write-ahead log into the database, which also happens by itself.
+
+        Args:
+            mode: ``"passive"`` comes as far as it can without waiting, ``"full"`` waits for the
+                writer and for readers of older snapshots, ``"restart"`` for all readers, so that
+                the WAL is begun anew, and ``"truncate"`` cuts its file to nothing as well.
+            timeout: For how long it waits for them, in seconds, once it has come to the head of the
+                queue. Nobody else can write meanwhile.
+
+        Returns:
+            How far it came.
+
+        Raises:
+            ValueError: An unknown mode.
+            oxlite.LockedError: The writer could not be had in time.
+            oxlite.sqlite3.Error: What SQLite met: a full disk, a file that cannot be written.
+        """
+
+        def checkpoint(connection: sqlite3.Connection) -> tuple[bool, int, int]:
+            return connection.checkpoint(mode, timeout=timeout)
+
+        async with self._borrowed(self._writer) as connection:
+            return Checkpoint(*await connection.run_sync(checkpoint))
+
     async def _optimize(self) -> None:
         """Have the planner's statistics looked at, unless the writer is in use."""
         with suppress(sqlite3.Error, TimeoutError):
             async with self._borrowed(self._writer, _HAND_OVER_WITHIN) as connection:
-                await connection.run_sync(self._upkeep.optimize)
+                await connection.run_sync(self._planner_statistics.optimize)
 
-    def stats(self) -> DatabaseStatistics:
-        """What it is doing now, and what this process has done in the queue and with the log."""
+    def _counts(self) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         idle, working, lent, _, waiting, _, _ = self._readers.statistics()
         *_, writer_waiting, batches, batched_writes = self._writer.statistics()
-        return statistics(
-            (idle, working + lent, waiting),
-            (writer_waiting, batches, batched_writes),
-            self._writing,
-        )
+        return (idle, working + lent, waiting), (writer_waiting, batches, batched_writes)
+
+    def _open_writer(self) -> sqlite3.Connection | None:
+        return self._writing
 
     async def close(self, timeout: float = 5.0) -> None:
         """Close all connections. Closing twice is allowed.
@@ -565,16 +550,14 @@ class Database:
         if self._is_closed:
             return
         self._reclaim()
-        kept = await asyncio.shield(Turns().call_anyway(self._close_now, timeout))
-        if kept is not None:
-            raise sqlite3.OperationalError(
-                f"still in use after {timeout:g} s: {kept}; closed when given back"
-            )
+        kept = await asyncio.shield(SerialExecutor().call_anyway(self._close_now, timeout))
+        if kept:
+            raise still_in_use(timeout, kept)
 
-    def _close_now(self, timeout: float) -> str | None:
+    def _close_now(self, timeout: float) -> list[str]:
         """Close all, waiting for what is under way; who keeps a connection all the same."""
         if self._is_closed:
-            return None
+            return []
         self._is_closed = True
         ends = time.monotonic() + timeout
         kept = []
@@ -585,7 +568,7 @@ class Database:
             if not self._close_these(connections, max(0.0, ends - time.monotonic())):
                 holders = self._holders(connections)
                 kept.append(f"{name} {described(holders)}" if holders else f"{name} by a statement")
-        return "; ".join(kept) or None
+        return kept
 
     def _close_these(self, connections: Connections, timeout: float, grace: float = 1.0) -> bool:
         """Close these, interrupting what reads when time is up; tell whether all have come back."""
@@ -607,7 +590,7 @@ class Database:
     def _close_idle(self, idle: list[sqlite3.Connection]) -> None:
         for connection in idle:
             if connection is self._writing:
-                self._upkeep.optimize(connection)
+                self._planner_statistics.optimize(connection)
             with suppress(sqlite3.Error):
                 connection.close()
 

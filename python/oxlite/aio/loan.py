@@ -10,7 +10,7 @@ from collections.abc import Callable
 from oxlite import sqlite3
 from oxlite._native import Connections, Job
 from oxlite.aio.connection import Connection
-from oxlite.aio.loops import Turns
+from oxlite.aio.loops import SerialExecutor
 
 __all__ = ["Loan"]
 
@@ -56,18 +56,18 @@ class Loan:
     def leave(self) -> None:
         """Give it back when what it still does is done: nobody waits, and no loop need run."""
         if way := self._over():
-            turns, give_back, connections, driver = way
-            turns.call_unheard(give_back, connections, driver)
+            executor, give_back, connections, driver = way
+            executor.call_unheard(give_back, connections, driver)
 
     async def end(self) -> None:
         """Give it back, whoever waits for that."""
         if way := self._over():
-            turns, give_back, connections, driver = way
-            await asyncio.shield(turns.call_anyway(give_back, connections, driver))
+            executor, give_back, connections, driver = way
+            await asyncio.shield(executor.call_anyway(give_back, connections, driver))
 
     def _over(
         self,
-    ) -> tuple[Turns, Callable[..., None], Connections, sqlite3.Connection] | None:
+    ) -> tuple[SerialExecutor, Callable[..., None], Connections, sqlite3.Connection] | None:
         """How it is given back, the first time; nothing can be done with the connection then."""
         future, self._future = self._future, None
         if future is None:
@@ -79,12 +79,12 @@ class Loan:
             self._job.cancel()
             if not future.done() or future.cancelled() or future.exception() is not None:
                 return None
-            return Turns(), self._take_back, connections, future.result()
+            return SerialExecutor(), self._take_back, connections, future.result()
         connection._end(
             "This connection was given back at the end of the block in which it was borrowed:"
             " borrow one again, with db.read() or db.write()."
         )
-        return connection._turns, self._take_back, connections, future.result()
+        return connection._executor, self._take_back, connections, future.result()
 
     def __del__(self) -> None:
         """For a block that was not left: its loop is no more, or its generator was dropped."""

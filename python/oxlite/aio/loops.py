@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from oxlite._native import Job, Mailbox, close_to_threads, open_to_threads
-from oxlite._native import Turns as NativeTurns
+from oxlite._native import SerialExecutor as NativeExecutor
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Turns", "current", "forget_closed", "reply", "silence"]
+__all__ = ["SerialExecutor", "current", "forget_closed", "reply", "silence"]
 
 _T = TypeVar("_T")
 
@@ -113,14 +113,14 @@ async def reply(job: Job, future: "Future[_T]") -> _T:
         del future
 
 
-class Turns:
-    """Functions that are called one after the other, in native threads: the turns of a connection.
+class SerialExecutor:
+    """Functions that are called one after the other, in native threads.
 
     No thread belongs to it: between two calls there is none.
     """
 
     def __init__(self) -> None:
-        self._turns = NativeTurns()
+        self._native = NativeExecutor()
 
     async def call(
         self, connection: Connection | None, function: Callable[..., _T], *arguments: object
@@ -137,7 +137,7 @@ class Turns:
         """
         loop, mailbox = current()
         future: Future[_T] = loop.create_future()
-        job = self._turns.call(mailbox, future, function, arguments, connection)
+        job = self._native.call(mailbox, future, function, arguments, connection)
         try:
             return await reply(job, future)
         finally:
@@ -151,7 +151,7 @@ class Turns:
 
         loop, mailbox = current()
         future: Future[list[Any]] = loop.create_future()
-        job = self._turns.fetch(mailbox, future, connection, fetch, sql, parameters)
+        job = self._native.fetch(mailbox, future, connection, fetch, sql, parameters)
         try:
             return await reply(job, future)
         finally:
@@ -159,11 +159,11 @@ class Turns:
 
     def call_unheard(self, function: Callable[..., object], *arguments: object) -> None:
         """The same, for what nobody waits for: no loop is needed, and what it raises is dropped."""
-        self._turns.call_unheard(function, arguments)
+        self._native.call_unheard(function, arguments)
 
     def call_anyway(self, function: Callable[..., _T], *arguments: object) -> "Future[_T]":
         """The same, for what is to be done whoever waits; a cancelled future changes nothing."""
         loop, mailbox = current()
         future: Future[_T] = loop.create_future()
-        self._turns.call(mailbox, future, function, arguments)
+        self._native.call(mailbox, future, function, arguments)
         return future

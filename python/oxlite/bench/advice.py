@@ -19,24 +19,36 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from oxlite.bench.comparing import conditions
-from oxlite.bench.errors import UsageError, require_between
+from oxlite.bench.conditions import conditions
+from oxlite.bench.contest import FEWEST_REPEATS, at_work
+from oxlite.bench.errors import UsageError, require_between, unknown
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
 from oxlite.bench.layout import spread_of
-from oxlite.bench.scenarios.scenario import COUNTS
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 CHEAP = 1.1
 """Safety that costs less than this is advised."""
 
-FEWEST_REPEATS = 3
-"""With fewer, nothing is decided: that one is better in each of two says next to nothing."""
-
 MIX_TOLERANCE = 0.5
 """How far the part of writes may be from the one asked for, in parts of the larger."""
 
 DEFAULTS = "default"
+
+TODAY: Mapping[str, Mapping[str, str]] = {
+    "stdlib": {"driver": "stdlib", "journal_mode": "DELETE", "profile": "durable"},
+    "tuned": {"driver": "stdlib", "journal_mode": "WAL", "profile": "web"},
+    "oxlite": {
+        "driver": "oxlite",
+        "journal_mode": "WAL",
+        "profile": "web",
+        "busy": "gate",
+        "durable_commit": "each",
+        "durable_commit of Database": "group",
+    },
+}
+"""What an application runs before anything is changed: Python's sqlite3 as it comes or with WAL and
+synchronous=NORMAL, or Oxlite as it comes."""
 
 WRITES_ONLY = frozenset({"gate", "inserts", "shared"})
 """Workloads in which nothing reads."""
@@ -56,6 +68,7 @@ class Question:
             but of the profile the one that loses nothing.
         candidates: its other values.
         means: what to write for a value of the axis, if it is not the value.
+        rests_on: another setting and the value that it must have been advised, before this one is.
     """
 
     setting: str
@@ -66,6 +79,7 @@ class Question:
     default: str
     candidates: Sequence[str]
     means: Mapping[str, str] = field(default_factory=dict)
+    rests_on: tuple[str, str] | None = None
 
 
 _TUNED = {"journal": "wal", "pragmas": "tuned"}
@@ -92,10 +106,12 @@ QUESTIONS = (
     Question(
         "durable_commit of Database", "inserts", "inserts_per_second",
         {"driver": "oxlite", "busy": "gate", "pragmas": "durable"}, "style", "each", ("group",),
+        rests_on=("profile", "durable"),
     ),
     Question(
         "durable_commit", "shared", "writes_per_second",
         {"driver": "oxlite", "busy": "gate", "disturbance": "calm"}, "commit", "each", ("shared",),
+        rests_on=("profile", "durable"),
     ),
 )  # fmt: skip
 
@@ -108,11 +124,21 @@ class Advice:
         setting: as in the question.
         value: what to write.
         reason: a sentence with the rows and the ratio.
+        today: what it is now, if that is known.
     """
 
     setting: str
     value: str
     reason: str
+    today: str | None = None
+
+    def change(self) -> str:
+        """What becomes of it: ``profile: durable, as today``, ``driver: stdlib to oxlite``."""
+        if self.today is None:
+            return f"{self.setting} = {self.value}"
+        if self.today == self.value:
+            return f"{self.setting} = {self.value}, as today"
+        return f"{self.setting} = {self.value}, today {self.today}"
 
 
 @dataclass(frozen=True)
@@ -135,27 +161,31 @@ class Recommendation:
         """Arguments of ``oxlite.connect``, as far as they were measured."""
         names = ["profile", "busy"]
         if self.value("profile") == "durable":
-            names.append("durable_commit")
+            names.append("durable_commit")  # without it, it would be a risk for no gain
         known = {name: self.value(name) for name in names}
         if self.value("journal_mode") == "DELETE":
-            known["journal"] = "keep"  # and the profile turns it to no other
+            # Without WAL the profile's synchronous=NORMAL could corrupt the file.
+            known |= {"journal": "keep", "profile": "durable"}
         return {name: value for name, value in known.items() if value is not None}
 
     def pragmas(self) -> list[str]:
-        """Pragmas for any driver."""
-        lines = []
+        """Pragmas for any driver; synchronous=NORMAL in WAL mode only."""
         journal, profile = self.value("journal_mode"), self.value("profile")
-        if journal is not None:
-            lines.append(f"PRAGMA journal_mode={journal};")
+        if journal is None and profile == "web":
+            journal = "WAL"
+        lines = [] if journal is None else [f"PRAGMA journal_mode={journal};"]
         if profile is not None:
-            lines.append(f"PRAGMA synchronous={'FULL' if profile == 'durable' else 'NORMAL'};")
+            is_normal = profile != "durable" and journal == "WAL"
+            lines.append(f"PRAGMA synchronous={'NORMAL' if is_normal else 'FULL'};")
         return lines
 
     def forms(self) -> dict[str, str]:
         """The same advice in the words of each framework, by its name."""
         found = {}
         if self.value("driver") == "stdlib":
-            options = {"init_command": " ".join(self.pragmas()), "transaction_mode": "IMMEDIATE"}
+            options = {"transaction_mode": "IMMEDIATE"}
+            if self.pragmas():
+                options["init_command"] = " ".join(self.pragmas())
             found["Django"] = _django("django.db.backends.sqlite3", options)
         else:
             options = self.options()
@@ -174,35 +204,53 @@ class Recommendation:
 
 
 def _django(engine: str, options: Mapping[str, str]) -> str:
-    return f'{{"ENGINE": "{engine}", "NAME": "app.db", "OPTIONS": {dict(options)!r}}}'
+    added = f', "OPTIONS": {dict(options)!r}' if options else ""
+    return f'{{"ENGINE": "{engine}", "NAME": "app.db"{added}}}'
 
 
 def recommend(
-    results: Sequence[Result], *, writes: float | None = None, directory: Path, anyway: bool = False
+    results: Sequence[Result],
+    *,
+    today: str = "stdlib",
+    writes: float | None = None,
+    directory: Path,
+    anyway: bool = False,
 ) -> Recommendation:
     """What to set on this machine.
 
     Args:
         results: of runs on it.
+        today: what the application runs now: a name of :data:`TODAY`.
         writes: the part of the application's statements that write, if it is known.
         directory: whose machine and file system are "here".
         anyway: take runs of another machine or file system too.
 
     Raises:
-        UsageError: a run was made elsewhere, or ``writes`` is no part.
+        UsageError: a run was made elsewhere, ``directory`` is none, ``writes`` is no part, or
+            ``today`` is unknown.
     """
+    if today not in TODAY:
+        raise unknown("value of --today", today, TODAY)
     if writes is not None:
         require_between("--writes", writes, 0, 1)
     if not anyway:
         for result in results:
             _require_here(result, directory)
-    advice, lacking = [], {}
+    advice: list[Advice] = []
+    lacking = {}
     for question in QUESTIONS:
+        if question.rests_on and question.rests_on not in {
+            (one.setting, one.value) for one in advice
+        }:
+            name, value = question.rests_on
+            lacking[question.setting] = f"not advised: it is for {name} = {value} only"
+            continue
         suitable = [result for result in results if result.workload == question.workload]
         mixed = [result for result in suitable if _has_mix(result, writes)]
         answers = [one for result in mixed if (one := _answer(question, result)) is not None]
         if answers:
-            advice.append(answers[-1] if writes is None else _of_writes(question, answers[-1]))
+            answer = answers[-1] if writes is None else _of_writes(question, answers[-1])
+            advice.append(replace(answer, today=TODAY[today].get(question.setting)))
         else:
             lacking[question.setting] = _wanted(question, suitable, writes)
     return Recommendation(advice, lacking)
@@ -218,6 +266,8 @@ def _of_writes(question: Question, advice: Advice) -> Advice:
 def _require_here(result: Result, directory: Path) -> None:
     from oxlite.environment import machine_report
 
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory")
     machine = machine_report(directory)
     here = {
         "processor": machine["cpu"]["model"],
@@ -263,11 +313,10 @@ def _answer(question: Question, result: Result) -> Advice | None:
     defaults = [
         row
         for row in result.rows
-        if {**question.where, question.axis: question.default}.items()
-        <= row.scenario.used().items()
+        if {**question.where, question.axis: question.default}.items() <= row.scenario.items()
     ]
     # Where several differ in how many are at work, the most decide: that is where it matters.
-    for row in sorted(defaults, key=_at_work, reverse=True):
+    for row in sorted(defaults, key=at_work, reverse=True):
         found = {}
         for value in question.candidates:
             other = result.row(_other(row, question.axis, value).label)
@@ -285,7 +334,7 @@ def _other(row: Row, axis: str, value: str) -> Row:
     changes = {axis: value}
     if axis == "driver":
         changes["build"] = DRIVERS.get(value).default_build
-    return Row(replace(row.scenario, **changes))
+    return Row(row.scenario.but(**changes))
 
 
 def _advice(question: Question, result: Result, row: Row, found: Mapping[str, Summary]) -> Advice:
@@ -316,10 +365,3 @@ def _mean(question: Question, value: str) -> str:
 
 def _metric(question: Question) -> Metric:
     return WORKLOADS.get(question.workload).metric(question.metric)
-
-
-def _at_work(row: Row) -> int:
-    total = 1
-    for axis in COUNTS:
-        total *= int(getattr(row.scenario, axis) or 1)
-    return total

@@ -92,6 +92,8 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> UsageError:
     import difflib  # here, because every worker loads this module and none needs it
 
     names = sorted(known)
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    # A word of another length was hardly meant.
+    alike = [name for name in names if abs(len(name) - len(given)) <= max(1, len(given) // 3)]
+    near = difflib.get_close_matches(given, alike, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return UsageError(f"unknown {kind} {given!r}: {hint}known: {', '.join(names)}")

@@ -18,18 +18,28 @@ from typing import Any
 
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
+from oxlite.bench.harness import cells as cells_of
 from oxlite.bench.harness import interrupts, machine, record
 from oxlite.bench.harness.files import Destination, reserved
 from oxlite.bench.harness.model import Plan, Result
 from oxlite.bench.harness.run import CutShort, Listener, run
 from oxlite.bench.harness.scratch import scratch
+from oxlite.bench.parameters import Parameters, declared
 from oxlite.bench.report import markdown
-from oxlite.bench.scenarios import cells as cells_of
+from oxlite.bench.scenarios.axes import Grid
 from oxlite.bench.scenarios.scenario import Scenario, parse_filter
 from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 TRUSTED_REPEATS = 7
+
+
+DIRECTORY = "Where to put the databases (default: the temporary directory)."
+
+
+def _told(flag: str, help: str) -> Mapping[str, str]:
+    """What the command line says of a field; the help may name the workload's plans."""
+    return {"flag": flag, "help": help}
 
 
 @dataclass(frozen=True)
@@ -39,31 +49,47 @@ class Request:
     Attributes:
         workload: its name.
         parameters: those given, by name; the rest have the workload's defaults.
-        scenarios: filters as the user writes them (``driver=oxlite,journal=wal``).
-        every: all cells of the workload.
-        quick: the quick selection and parameters.
-        repeats: measured rounds.
-        warm_up: whether a round comes before them that is not measured.
-        time_budget_seconds: no round begins that would probably end later.
-        directory: where the working directory is made; the system's temporary one.
-        keep: leave the working directory, with the databases of the last round.
-        json_file: where to write the result; a part of a run does not replace a whole one, but
-            is written beside it (see :func:`beside`).
-        markdown_file: where to write the report for a paper.
+        json_file: a part of a run does not replace a whole one there, but is written beside it
+            (see :func:`beside`).
     """
 
     workload: str
     parameters: Mapping[str, object] = field(default_factory=dict)
-    scenarios: Sequence[str] = ()
-    every: bool = False
-    quick: bool = False
-    repeats: int | None = None
-    time_budget_seconds: float | None = None
-    directory: Path | None = None
-    keep: bool = False
-    json_file: Path | None = None
-    markdown_file: Path | None = None
-    warm_up: bool | None = None
+    scenarios: Sequence[str] = field(
+        default=(),
+        metadata=_told("--scenario", "Only these: driver=oxlite,journal=wal. Repeatable."),
+    )
+    every: bool = field(default=False, metadata=_told("--all", "Every scenario of the workload."))
+    quick: bool = field(default=False, metadata=_told("--quick", "Fewer scenarios and less work."))
+    repeats: int | None = field(
+        default=None,
+        metadata=_told(
+            "--repeats", "Measured rounds (default {plan.repeats}, quick {quick.repeats})."
+        ),
+    )
+    warm_up: bool | None = field(
+        default=None,
+        metadata=_told(
+            "--warm-up/--no-warm-up", "A round before the measured ones that is not measured."
+        ),
+    )
+    time_budget_seconds: float | None = field(
+        default=None,
+        metadata=_told(
+            "--time-budget",
+            "Seconds after which no further round begins "
+            "(default {plan.time_budget_seconds:g}, quick {quick.time_budget_seconds:g}, "
+            "which has {quick.least_repeats} rounds in any case).",
+        ),
+    )
+    directory: Path | None = field(default=None, metadata=_told("--directory", DIRECTORY))
+    keep: bool = field(default=False, metadata=_told("--keep", "Keep the databases and say where."))
+    json_file: Path | None = field(
+        default=None, metadata=_told("--json", "Write the complete result here.")
+    )
+    markdown_file: Path | None = field(
+        default=None, metadata=_told("--markdown", "Write the tables here, for a paper.")
+    )
 
 
 class UnwrittenError(LabError):
@@ -254,10 +280,10 @@ def planned(workload: Workload[Any], request: Request) -> Plan:
     require_at_least("--repeats", repeats, 1)
     require_at_least("--time-budget", budget_seconds, 0)
     warm_ups = default.warm_ups if request.warm_up is None else int(request.warm_up)
-    return Plan(repeats, budget_seconds, warm_ups)
+    return Plan(repeats, budget_seconds, warm_ups, min(default.least_repeats, repeats))
 
 
-def _choose(workload: Workload[Any], grids: Sequence[cells_of.Grid], request: Request) -> _Chosen:
+def _choose(workload: Workload[Any], grids: Sequence[Grid], request: Request) -> _Chosen:
     """The cells to measure, and those to be listed.
 
     Where the user names none, every cell that cannot exist is listed, though the
@@ -269,7 +295,7 @@ def _choose(workload: Workload[Any], grids: Sequence[cells_of.Grid], request: Re
     if request.every and request.scenarios:
         raise UsageError("--all and --scenario exclude each other")
     if request.scenarios:
-        filters = [parse_filter(text) for text in request.scenarios]
+        filters = [parse_filter(text, workload.axes) for text in request.scenarios]
         for text, chosen in zip(request.scenarios, filters, strict=True):
             if not cells_of.selected(grids, chosen):
                 raise UsageError(f"{workload.name} has no scenario with {text}")
@@ -302,16 +328,16 @@ def _compared(workload: Workload[Any], possible: Sequence[Scenario]) -> dict[str
     }
 
 
-def _command(request: Request, parameters: object, plan: Plan) -> str:
+def _command(request: Request, parameters: Parameters, plan: Plan) -> str:
     """The command line that repeats a run, with every parameter spelt out."""
     words = ["oxlite", "bench", request.workload]
-    for name, value in asdict(parameters).items():  # type: ignore[call-overload]
-        option = f"--{name.removesuffix('_seconds').replace('_', '-')}"
+    for option in declared(type(parameters)):
+        value = getattr(parameters, option.name)
         if isinstance(value, bool):
-            words += [option] if value else []
+            words += [option.option] if value else []
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            words += [option, f"{one}"]
+            words += [option.option, f"{one}"]
     words += ["--repeats", f"{plan.repeats}", "--time-budget", f"{plan.time_budget_seconds:g}"]
     for text in request.scenarios:
         words += ["--scenario", text]

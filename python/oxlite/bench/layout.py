@@ -10,7 +10,7 @@ a percentile that was withheld for want of samples is a raised dot.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from oxlite.bench.harness.model import Metric, Result, Row
@@ -88,14 +88,14 @@ class Table:
 
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`Drawable`."""
-        rows = [row for row in result.rows if self._is_of(row.scenario.used())]
+        rows = [row for row in result.rows if self._is_of(row.scenario)]
         if (self.only or self.uses) and not rows:
             return []
         for axis in reversed(self.grouped):
-            values = list(dict.fromkeys(getattr(row.scenario, axis) for row in rows))
+            values = list(dict.fromkeys(row.scenario.get(axis) for row in rows))
             rows.sort(
                 key=lambda row, axis=axis, values=values: values.index(  # type: ignore[misc]
-                    getattr(row.scenario, axis)
+                    row.scenario.get(axis)
                 )
             )
         called = names(result, self.only)
@@ -112,16 +112,16 @@ class Table:
 
 def names(result: Result, said: Iterable[str] = ()) -> dict[str, str]:
     """What to call each row, by label: without axes that are ``said`` or on which all agree."""
-    axes = {axis for row in result.rows for axis in row.scenario.used()}
+    axes = {axis for row in result.rows for axis in row.scenario}
     named = (axes - shared(result).keys() - set(said)) | {"driver", "build"}
     return {row.label: row.scenario.label_of(named) for row in result.rows}
 
 
 def shared(result: Result) -> dict[str, str]:
     """The axes on which all rows agree, but for those that every row's name has."""
-    agreed = [set(row.scenario.used().items()) for row in result.rows]
+    agreed = [set(row.scenario.items()) for row in result.rows]
     common = set.intersection(*agreed) if agreed else set()
-    axes = result.rows[0].scenario.used() if agreed else {}
+    axes = result.rows[0].scenario if agreed else {}
     return {
         axis: value
         for axis, value in axes.items()
@@ -218,7 +218,7 @@ def against(heading: str, metric: Metric, **conditions: str) -> Column:
     """How many times better than the row that has other ``conditions`` and else is the same."""
 
     def text(result: Result, row: Row) -> str:
-        baseline = replace(row.scenario, **conditions)
+        baseline = row.scenario.but(**conditions)
         return improvement(heading, metric, baseline.label).text(result, row)
 
     return Column(heading, text)
@@ -262,7 +262,7 @@ def percentile_of(heading: str, kind: str, percent: float, **conditions: str) ->
     """The percentile of the row that has other ``conditions`` and else is the same."""
 
     def text(result: Result, row: Row) -> str:
-        other = result.row(replace(row.scenario, **conditions).label)
+        other = result.row(row.scenario.but(**conditions).label)
         return ABSENT if other is None else percentile("", kind, percent).text(result, other)
 
     return Column(heading, text)
@@ -276,7 +276,7 @@ def percentile_ratio(heading: str, kind: str, percent: float, **conditions: str)
     """
 
     def text(result: Result, row: Row) -> str:
-        other = result.row(replace(row.scenario, **conditions).label)
+        other = result.row(row.scenario.but(**conditions).label)
         if other is None or row.failure is not None:
             return ABSENT
         mine, its = (each.percentile_ns(kind, percent) for each in (row, other))
@@ -304,3 +304,8 @@ def errors(heading: str) -> Column:
         return ABSENT if row.failure is not None else f"{sum(row.errors().values()):,}"
 
     return Column(heading, text)
+
+
+def capital(text: str) -> str:
+    """The text with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]

@@ -15,13 +15,14 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from oxlite.bench.comparing import SUBJECT, conditions, plain
+from oxlite.bench import parameters
+from oxlite.bench.conditions import SUBJECT, conditions, plain
 from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
 from oxlite.bench.harness.model import Result
 from oxlite.bench.harness.run import Listener
@@ -31,19 +32,12 @@ from oxlite.bench.stored import QUICK, read, write
 from oxlite.bench.workloads.base import Workload
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
-QUICK_SECONDS = 240.0
-"""What the quick series plans with; it takes more, since rounds that have begun are finished."""
+QUICK_SECONDS = 170.0
+"""What the quick series plans with; three repeats of each workload there are in any case."""
 
 FULL_SECONDS = 14_400.0
 """After this no further round of one workload begins in the full series: a round of all mixes of
 ``web`` takes more than an hour, and a spread needs three."""
-
-PUBLISHED_PARAMETERS: Mapping[str, Mapping[str, object]] = {
-    "kv": {"queries": 15_000},
-    "inserts": {"mode": "faithful"},
-    "web": {"clients": (1, 2, 4, 8, 16, 32, 64, 128)},
-}
-"""Where a workload's defaults are not those of the published figures."""
 
 REPORT = "report.html"
 QUICK_REPORT = "report.quick.html"
@@ -98,8 +92,10 @@ class Outcome:
 class Watcher(Protocol):
     """Somebody who watches a series."""
 
-    def workload(self, place: int, count: int, name: str, left_seconds: float | None) -> None:
-        """The workload ``name`` begins, with about so much time left for all that follow."""
+    def workload(
+        self, place: int, count: int, name: str, spent_seconds: float, planned_seconds: float | None
+    ) -> None:
+        """The workload ``name`` begins, after so much of the time planned for all, if any is."""
         ...
 
     def kept(self, name: str, path: Path) -> None:
@@ -129,6 +125,8 @@ def perform_all(
         require_at_least("--time-budget", series.time_budget_seconds, 0)
     try:
         series.results.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{series.results} is not a directory") from None
     except OSError as error:
         raise UsageError(f"cannot make {series.results}: {error.strerror}") from None
     with scratch(_place(series.directory), keep=False):
@@ -176,14 +174,13 @@ def _perform_all(
     begun_at = clock()
     try:
         for place, workload in enumerate(chosen):
-            left = None
+            spent = clock() - begun_at
+            whole = None
             if series.quick:
-                whole = QUICK_SECONDS
-                if series.time_budget_seconds is not None:
-                    whole = series.time_budget_seconds
-                left = max(0.0, whole - (clock() - begun_at))
-            watcher.workload(place + 1, len(chosen), workload.name, left)
-            share = None if left is None else left / (len(chosen) - place)
+                given = series.time_budget_seconds
+                whole = QUICK_SECONDS if given is None else given
+            watcher.workload(place + 1, len(chosen), workload.name, spent, whole)
+            share = None if whole is None else max(0.0, whole - spent) / (len(chosen) - place)
             request = _request(workload, series, share)
             finished = None
             if not series.again:
@@ -271,7 +268,7 @@ def _request(workload: Workload[Any], series: Series, share: float | None) -> Re
     full = series.time_budget_seconds
     return Request(
         workload.name,
-        {} if series.quick else PUBLISHED_PARAMETERS.get(workload.name, {}),
+        {} if series.quick else published(workload),
         every=not series.quick,
         quick=series.quick,
         time_budget_seconds=share
@@ -282,6 +279,15 @@ def _request(workload: Workload[Any], series: Series, share: float | None) -> Re
         # The quick series has no time for a round that is not measured.
         warm_up=False if series.quick else None,
     )
+
+
+def published(workload: Workload[Any]) -> dict[str, object]:
+    """The parameters of the published figures, where they are not the defaults."""
+    return {
+        one.name: one.published
+        for one in parameters.declared(workload.parameters_type)
+        if one.published != one.default
+    }
 
 
 def _finished(workload: Workload[Any], request: Request, enough_seconds: float) -> Result | None:
@@ -296,11 +302,11 @@ def _finished(workload: Workload[Any], request: Request, enough_seconds: float) 
     result = _stored(request.json_file)
     if result is None or result.interrupted or _has_failed(result):
         return None
-    parameters = workload.parameters(request.parameters, quick=request.quick)
+    wanted = workload.parameters(request.parameters, quick=request.quick)
     flags = shlex.split(result.command)
     same = (
         result.workload == workload.name
-        and plain(result.parameters) == plain(dataclasses.asdict(parameters))
+        and plain(result.parameters) == plain(dataclasses.asdict(wanted))
         and ("--quick" in flags) == request.quick
         and ("--all" in flags) == request.every
         and "--scenario" not in flags

@@ -6,7 +6,7 @@ The command line and tests use it; :mod:`oxlite.bench.lab` makes the files.
 from collections.abc import Sequence
 from pathlib import Path
 
-from oxlite.bench import comparing
+from oxlite.bench.conditions import differences, subject
 from oxlite.bench.errors import LabError, MalformedRecordError, UsageError
 from oxlite.bench.harness import record
 from oxlite.bench.harness.files import reserved
@@ -36,7 +36,14 @@ def read(path: Path) -> Result:
             f"{', '.join(WORKLOADS.names())}"
         )
     try:
+        workload = WORKLOADS.get(result.workload)
+        for row in result.rows:
+            workload.require(row.scenario)
+        for cell in result.impossible:
+            workload.require(cell.scenario)
         _use(result)
+    except UsageError as error:
+        raise MalformedRecordError(f"{path}: {error}") from None
     except LabError:
         raise
     except record.MALFORMED as error:
@@ -49,8 +56,8 @@ def _use(result: Result) -> None:
     """Do with a result what the commands do, to find out here whether that can be done."""
     for text in (markdown.render_all([result]), page.render([result])):
         text.encode()
-    comparing.differences(result, result)
-    comparing.subject(result, result)
+    differences(result, result)
+    subject(result, result)
 
 
 def read_all(paths: Sequence[Path]) -> list[Result]:

@@ -15,7 +15,7 @@ from django.db import connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from oxlite.django.reading import offer_read_only_turns
+from oxlite.django.next_transaction import begin_next_read_only
 
 __all__ = ["ReadOnlyMiddleware"]
 
@@ -47,13 +47,13 @@ class ReadOnlyMiddleware:
         try:
             return self.get_response(request)
         finally:
-            offer_read_only_turns(())
+            begin_next_read_only(())
 
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         try:
             return await self.get_response(request)
         finally:
-            offer_read_only_turns(())
+            begin_next_read_only(())
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
@@ -61,7 +61,7 @@ class ReadOnlyMiddleware:
         """Say which databases the view only reads."""
         only_reads = request.method in _SAFE and not getattr(view, "read_only_exempt", False)
         excepted = getattr(view, "_non_atomic_requests", ())
-        offer_read_only_turns(
+        begin_next_read_only(
             alias
             for alias, settings in connections.settings.items()
             if only_reads and settings["ATOMIC_REQUESTS"] and alias not in excepted

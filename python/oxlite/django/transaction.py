@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 import oxlite
-from oxlite.retrying import is_stale
+from oxlite.retries import is_stale
 
 if TYPE_CHECKING:
     from oxlite.django.sqlite3.base import DatabaseWrapper

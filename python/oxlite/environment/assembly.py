@@ -5,7 +5,7 @@ an application gets and leave no trace. The settings are the same on a
 connection that may write and on one that may not, so that choice is free:
 
 * A ``-wal`` or ``-journal`` beside the database: opened read-only. A writing
-  connection that is the last to close would move the log into the database
+  connection that is the last to close would move the WAL into the database
   file, and one that finds an interrupted transaction would roll it back.
 * Otherwise there is nothing to move or to roll back, and it is opened for
   writing: a read-only connection would leave ``-wal`` and ``-shm`` files beside
@@ -17,7 +17,7 @@ Invariants: a missing file is not created; the journal mode stays
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from oxlite.environment.connection import SCANNING_PRAGMAS, Queryable, connection_report
 from oxlite.environment.errors import ReportError
@@ -124,7 +124,7 @@ def inspect_database(
         connection = oxlite.connect(
             ":memory:" if path is None else _uri(path, access),
             uri=path is not None,
-            profile=profile or ("stock" if path is None else "web"),
+            profile=cast(Any, profile or ("stock" if path is None else "web")),
             journal="keep",
         )
     except (ValueError, TypeError) as error:

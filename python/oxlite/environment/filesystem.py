@@ -14,28 +14,16 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from oxlite import NETWORK_FILE_SYSTEMS
 from oxlite.environment.errors import ReportError
 
 __all__ = [
-    "NETWORK_FILE_SYSTEMS",
     "VOLATILE_FILE_SYSTEMS",
     "Mount",
     "file_system",
     "parse_mounts",
     "printable",
 ]
-
-NETWORK_FILE_SYSTEMS: frozenset[str] = frozenset(
-    {
-        *("9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "gfs2", "glusterfs", "lustre"),
-        *("ncpfs", "nfs", "nfs4", "ocfs2", "prl_fs", "smb", "smb2", "smb3", "smbfs", "vboxsf"),
-        *("virtiofs", "webdav"),
-        *("fuse.ceph", "fuse.davfs2", "fuse.gcsfuse", "fuse.glusterfs", "fuse.grpcfuse"),
-        *("fuse.juicefs", "fuse.mount-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"),
-        *("fuse.vmhgfs-fuse",),
-    }
-)
-"""File system types whose files live on another machine, or on a virtual machine's host."""
 
 VOLATILE_FILE_SYSTEMS: frozenset[str] = frozenset({"ramfs", "tmpfs"})
 """File system types that live in memory: syncs cost nothing and a power cut loses all."""

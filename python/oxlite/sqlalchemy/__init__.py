@@ -12,8 +12,7 @@ How to use it, and what each isolation level prevents: ``docs/sqlalchemy.md``.
 """
 
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
-from oxlite.sqlalchemy.pools import AsyncQueuePool, Holder, OneThreadPool, QueuePool
-from oxlite.sqlalchemy.routing import (
+from oxlite.sqlalchemy.engines import (
     AsyncEngines,
     Engines,
     RoutingSession,
@@ -21,6 +20,7 @@ from oxlite.sqlalchemy.routing import (
     create_engines,
     create_reader_engine,
 )
+from oxlite.sqlalchemy.pools import AsyncQueuePool, Holder, OneThreadPool, QueuePool
 
 __all__ = [
     "AsyncEngines",

@@ -11,12 +11,13 @@ Invariant: nothing is dropped. An option is handed to the driver, or refused.
 import difflib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
+from oxlite.schema import URI_PARAMETERS, Option, accepts, options, read
 from oxlite.sqlalchemy.isolation import LEVELS
 
 __all__ = ["Opening", "check_arguments", "level_name", "read_url", "refuse_drivers_word"]
@@ -35,48 +36,10 @@ class Opening(NamedTuple):
     arguments: dict[str, Any]
 
 
-class _Option(NamedTuple):
-    """One keyword argument: how it is called in a message, its types, how text becomes one."""
-
-    what: str
-    types: tuple[type, ...]
-    read: Callable[[str], Any] | None = None  # None: it cannot be written as text
-
-
-def _boolean(text: str) -> bool:
-    try:
-        return {"true": True, "1": True, "yes": True, "on": True}[text.lower()]
-    except KeyError:
-        if text.lower() in {"false", "0", "no", "off"}:
-            return False
-        raise ValueError from None
-
-
-_NUMBER: Final = (int, float)
-_OPTIONS: Final[Mapping[str, _Option]] = {
-    "allow_no_locking": _Option("true or false", (bool,), _boolean),
-    "busy": _Option("a busy policy by name", (str,), str),
-    "busy_handler": _Option("a function", (Callable,)),  # type: ignore[arg-type]
-    "cached_statements": _Option("a number of statements", (int,), int),
-    "check_same_thread": _Option("true or false", (bool,), _boolean),
-    "detect_types": _Option("a number", (int,), int),
-    "durable_commit": _Option("'each' or 'shared'", (str,), str),
-    "extensions": _Option("a list of paths or names", (list, tuple), lambda text: text.split(",")),
-    "factory": _Option("a subclass of oxlite.Connection", (type,)),
-    "isolation_level": _Option("an isolation level by name", (str,), str),
-    "journal": _Option("'profile' or 'keep'", (str,), str),
-    "pragmas": _Option("a mapping", (Mapping,)),
-    "profile": _Option("a profile by name", (str,), str),
-    "statement_timeout": _Option("a number of seconds", _NUMBER, float),
-    "timeout": _Option("a number of seconds", _NUMBER, float),
-    "uri": _Option("true or false", (bool,), _boolean),
+# SQLAlchemy has its own words for who begins transactions.
+_OPTIONS: Final[Mapping[str, Option]] = {
+    option.name: option for option in sorted(options()) if option.name != "autocommit"
 }
-_MAY_BE_NONE: Final = {"busy", "busy_handler", "extensions", "factory", "pragmas"} | {
-    "statement_timeout"
-}
-
-# What SQLite itself reads in a ``file:`` URI: https://sqlite.org/uri.html
-_URI_PARAMETERS: Final = {"cache", "immutable", "mode", "modeof", "nolock", "psow", "vfs"}
 
 _PRAGMA: Final = "pragma."
 
@@ -148,7 +111,7 @@ def read_url(url: URL) -> Opening:
             pragmas[name.removeprefix(_PRAGMA)] = _single(name, value)
         elif name in _OPTIONS:
             arguments[name] = _read(name, value)
-        elif is_uri and (name in _URI_PARAMETERS or own_vfs):
+        elif is_uri and (name in URI_PARAMETERS or own_vfs):
             parameters[name] = _single(name, value)
         else:
             raise exc.ArgumentError(_refusal(name, "the URL"))
@@ -174,13 +137,9 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
             raise exc.ArgumentError(_refusal(name, "connect_args"))
         if name == "isolation_level":
             level_name(value)
-            continue
-        if value is None and name in _MAY_BE_NONE:
-            continue
-        wrong_boolean = isinstance(value, bool) and bool not in option.types
-        if wrong_boolean or not isinstance(value, option.types):
+        elif not accepts(option, value):
             raise exc.ArgumentError(
-                f"connect_args: {name} must be {option.what}, not {value!r}"
+                f"connect_args: {name} must be {option.takes}, not {value!r}"
                 f" ({type(value).__name__})"
             )
 
@@ -270,15 +229,15 @@ def _read(name: str, value: str | tuple[str, ...]) -> Any:
     if name == "extensions" and not isinstance(value, str):
         return list(value)
     text = _single(name, value)
-    if option.read is None:
-        how = f"write {_PRAGMA}NAME=VALUE" if name == "pragmas" else "it belongs in connect_args"
-        raise exc.ArgumentError(f"{name} cannot be written in the URL: {how}")
     if name == "isolation_level":
         return level_name(text)
     try:
-        return option.read(text)
+        return read(option, text)
+    except TypeError:
+        how = f"write {_PRAGMA}NAME=VALUE" if name == "pragmas" else "it belongs in connect_args"
+        raise exc.ArgumentError(f"{name} cannot be written in the URL: {how}") from None
     except ValueError:
-        raise exc.ArgumentError(f"{name}={text} in the URL: {option.what} is wanted") from None
+        raise exc.ArgumentError(f"{name}={text} in the URL: {option.takes} is wanted") from None
 
 
 def _number_or_text(text: str) -> int | str:
@@ -293,10 +252,10 @@ def _refusal(name: str, where: str) -> str:
     """Why an option is refused, and what to write instead."""
     if name in _ELSEWHERE:
         return f"{name} does not belong in {where}: {_ELSEWHERE[name]}"
-    if name in _URI_PARAMETERS:
+    if name in URI_PARAMETERS:
         place = "the URL with uri=true" if where == "the URL" else "a URL with uri=true"
         return f"{name} is a parameter of SQLite's URIs, which are read from {place} only"
-    known = [*_OPTIONS, *_ELSEWHERE, *_URI_PARAMETERS]
+    known = [*_OPTIONS, *_ELSEWHERE, *URI_PARAMETERS]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(_OPTIONS)}"
     return f"unknown option {name!r} in {where}{hint}"

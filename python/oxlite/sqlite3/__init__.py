@@ -44,7 +44,7 @@ from oxlite.sqlite3 import constants as _constants
 from oxlite.sqlite3 import deprecated as _deprecated
 from oxlite.sqlite3 import times as _times
 from oxlite.sqlite3.constants import *  # noqa: F403 - two hundred numbers
-from oxlite.sqlite3.registering import register_all_from
+from oxlite.sqlite3.registrations import register_all_from
 from oxlite.sqlite3.times import (
     Date,
     DateFromTicks,

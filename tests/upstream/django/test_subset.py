@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("django", reason="the extra oxlite[django] is not installed")
 
 HERE = Path(__file__).resolve().parent

@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sqlalchemy", reason="the extra oxlite[sqlalchemy] is not installed")
 
 HERE = Path(__file__).resolve().parent

@@ -26,12 +26,13 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::job::{Job, Progress, Reading, Reply, Withdrawal, withdrawal};
 use super::mailbox::{FUTURES_AT_ONCE, Handover, Mailbox, Outcome};
-use crate::attaching::try_attach;
 use crate::buffers::SingleValues;
 use crate::connection::Connection;
-use crate::error::{PoolTimeout, ProgrammingError, WriterInUse, from_core, lock_failed};
+use crate::error::{from_core, lock_failed};
+use crate::exceptions::{PoolTimeout, ProgrammingError, WriterInUse};
 use crate::gil::{take_kept, without};
 use crate::requests;
+use crate::thread_entry::try_attach;
 
 /// A connection, if it is open.
 #[derive(Default)]

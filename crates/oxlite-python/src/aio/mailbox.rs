@@ -20,7 +20,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::connection::Connection;
-use crate::error::{InternalError, ProgrammingError, from_core};
+use crate::error::from_core;
+use crate::exceptions::{InternalError, ProgrammingError};
 use crate::requests::RowMaker;
 
 /// How many values become objects before other callbacks of the loop have their turn: some 200

@@ -1,11 +1,12 @@
 //! What users set on a connection, and what it tells of itself.
 
+use oxlite_core::statement_timeout;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::Connection;
-use crate::error::lock_failed;
-use crate::options;
+use crate::error::{from_core, lock_failed};
 use crate::row::refuse_other_rows;
 
 #[pymethods]
@@ -64,7 +65,8 @@ impl Connection {
 
     #[setter]
     fn set_statement_timeout(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
-        self.attributes.get_mut(py).statement_timeout = options::statement_timeout(timeout)?;
+        let timeout = statement_timeout(timeout).map_err(|error| from_core(py, error))?;
+        self.attributes.get_mut(py).statement_timeout = timeout;
         Ok(())
     }
 
@@ -86,9 +88,9 @@ impl Connection {
     }
 
     /// What the queue of writers has done in this process, for all connections to the database
-    /// together: a dict with `waiting` (connections in line now), `passes` (let through to the lock),
-    /// `lane_waits` (for another connection of this process), `gate_waits` (for other processes),
-    /// `bypasses` (went ahead of a queue that did not move) and `no_gate` (why processes do not queue;
+    /// together: a dict with `waiting` (connections in line now), `admissions` (let through to the lock),
+    /// `thread_waits` (for another connection of this process), `process_waits` (for other processes),
+    /// `queue_skips` (went ahead of a queue that did not move) and `process_queue_unavailable` (why processes do not queue;
     /// `None` if they do). `None` for a connection that does not wait in one.
     fn queue_statistics<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(statistics) = self.core()?.queue_statistics() else {
@@ -96,16 +98,19 @@ impl Connection {
         };
         let dict = PyDict::new(py);
         dict.set_item("waiting", statistics.waiting)?;
-        dict.set_item("passes", statistics.passes)?;
-        dict.set_item("lane_waits", statistics.lane_waits)?;
-        dict.set_item("gate_waits", statistics.gate_waits)?;
-        dict.set_item("bypasses", statistics.bypasses)?;
-        dict.set_item("no_gate", statistics.no_gate)?;
+        dict.set_item("admissions", statistics.admissions)?;
+        dict.set_item("thread_waits", statistics.thread_waits)?;
+        dict.set_item("process_waits", statistics.process_waits)?;
+        dict.set_item("queue_skips", statistics.queue_skips)?;
+        dict.set_item(
+            "process_queue_unavailable",
+            statistics.process_queue_unavailable,
+        )?;
         Ok(Some(dict))
     }
 
     /// What the commits to the main database have come to in this process, by all its connections with
-    /// `durable_commit="shared"` together: a dict with `no_sharing` (why each is synced by itself; `None`
+    /// `durable_commit="shared"` together: a dict with `shared_commit_unavailable` (why each is synced by itself; `None`
     /// if they share syncs), `commits`, `syncs_led` (made for all), `syncs_beside` (beside a leader that did
     /// not go on), `answered_by_others` (commits that another one's sync has made durable), `commits_of_all`
     /// (of all processes, since the first of those that are there), `leaders_lost` (processes that have died
@@ -119,7 +124,10 @@ impl Connection {
             return Ok(None);
         };
         let dict = PyDict::new(py);
-        dict.set_item("no_sharing", statistics.no_sharing)?;
+        dict.set_item(
+            "shared_commit_unavailable",
+            statistics.shared_commit_unavailable,
+        )?;
         dict.set_item("commits", statistics.commits)?;
         dict.set_item("syncs_led", statistics.syncs_led)?;
         dict.set_item("syncs_beside", statistics.syncs_beside)?;
@@ -143,19 +151,38 @@ impl Connection {
         Ok(self.core()?.timeout().as_secs_f64())
     }
 
-    /// What became of each pragma on opening: tuples of its name, the value asked for, the value in
-    /// force, and the reason why it could not be applied (`None` if it was).
+    /// What became of each pragma on opening: `oxlite.Setting`s, of its name, the value asked for, the value
+    /// in force, and the reason why it could not be applied (`None` if it was).
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let core = self.core()?;
-        let settings = core.settings().iter().map(|setting| {
-            (
+        let class = setting_class(py)?;
+        let settings = self.core()?.settings().iter().map(|setting| {
+            class.call1((
                 setting.name,
                 setting.requested.as_str(),
                 setting.effective.as_str(),
                 setting.skipped,
-            )
+            ))
         });
-        PyTuple::new(py, settings.collect::<Vec<_>>())
+        PyTuple::new(py, settings.collect::<PyResult<Vec<_>>>()?)
     }
+}
+
+/// `oxlite.Setting`, a named tuple.
+pub(crate) fn setting_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let make = || -> PyResult<Py<PyAny>> {
+        let fields = ("name", "requested", "effective", "skipped");
+        let keywords = PyDict::new(py);
+        keywords.set_item("module", "oxlite")?;
+        let module = py.import("collections")?;
+        let class = module.call_method("namedtuple", ("Setting", fields), Some(&keywords))?;
+        class.setattr(
+            "__doc__",
+            "What became of a pragma on opening: its name, the value requested, the effective value, and why \
+             it was skipped (None if it was not).",
+        )?;
+        Ok(class.unbind())
+    };
+    Ok(CLASS.get_or_try_init(py, make)?.bind(py))
 }

@@ -9,7 +9,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::Connection;
 use crate::callback::{self, Callable, Kind};
-use crate::error::{OperationalError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::OperationalError;
 use crate::signature::{hand_on, warn_of_keywords};
 
 /// How many pages in the WAL make a commit run a checkpoint, unless said otherwise

@@ -7,7 +7,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::{Connection, c_name};
 use crate::buffers::SingleValues;
-use crate::error::{OperationalError, ProgrammingError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::{OperationalError, ProgrammingError};
 use crate::function::{self, PythonAggregate};
 use crate::options::Truth;
 use crate::signature::{hand_on, warn_of_keywords};

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::Connection;
+use crate::argument::Argument;
 use crate::cursor::{Cursor, sql_text};
 use crate::error::from_core;
 use crate::gil::detached;
-use crate::parameters::Argument;
 use crate::statement::Statement;
 
 #[pymethods]

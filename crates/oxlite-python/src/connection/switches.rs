@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{Connection, audit};
-use crate::error::{OperationalError, ProgrammingError, from_sqlite};
+use crate::error::from_sqlite;
+use crate::exceptions::{OperationalError, ProgrammingError};
 use crate::extension;
 use crate::options::Truth;
 

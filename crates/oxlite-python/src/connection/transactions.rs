@@ -5,18 +5,18 @@
 //! (`LEGACY_TRANSACTION_CONTROL`). The standard library has it since Python 3.12
 //! (<https://docs.python.org/3/library/sqlite3.html#transaction-control>).
 
-use oxlite_core::{Connection as Core, IsolationLevel, TransactionControl};
+use oxlite_core::{
+    Connection as Core, IsolationLevel, LEGACY_TRANSACTION_CONTROL, TransactionControl,
+};
 use oxlite_sqlite::Locked;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use super::{Connection, glance, lock};
+use super::Connection;
 use crate::error::{from_core, lock_failed};
 use crate::gil::{detached, detached_to_the_end};
-
-/// The module constant that stands for the control by `isolation_level`.
-pub(crate) const LEGACY_TRANSACTION_CONTROL: i32 = -1;
+use crate::lock::{glance, lock};
 
 /// The `autocommit` argument and attribute.
 #[derive(Clone, Copy)]

@@ -4,9 +4,8 @@
 //! the system has set it. None of them panics: that would unwind into C.
 
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
-use std::ptr;
 
+use super::inode::request_lock;
 use super::registry::REGISTRY;
 use super::table::{self, Entry};
 use crate::fork;
@@ -58,28 +57,11 @@ pub(super) unsafe extern "C" fn fcntl(
     let entry = table::get(descriptor);
     match entry.canonical() {
         // SAFETY: these commands take a lock.
-        Some(canonical) if !entry.is_read_only() => unsafe { lock(canonical, command, argument) },
+        Some(canonical) if !entry.is_read_only() => unsafe {
+            request_lock(canonical, command, argument)
+        },
         // SAFETY: as above.
         _ => unsafe { REGISTRY.lock().lock(descriptor, command, argument) },
-    }
-}
-
-/// Asks for a lock on exactly this descriptor.
-///
-/// # Safety
-///
-/// `command` is one for OFD locks, `request` a lock as `fcntl` takes it; its `l_pid` may be unset.
-#[inline]
-pub(super) unsafe fn lock(descriptor: c_int, command: c_int, request: *mut libc::flock) -> c_int {
-    // SAFETY: a lock of SQLite's, copied whether or not all of it is set. `l_pid` must be zero.
-    unsafe {
-        let mut copy: MaybeUninit<libc::flock> = ptr::read(request.cast());
-        (&raw mut (*copy.as_mut_ptr()).l_pid).write(0);
-        let result = libc::fcntl(descriptor, command, copy.as_mut_ptr());
-        if result == 0 && command == libc::F_OFD_GETLK {
-            ptr::write(request.cast(), copy);
-        }
-        result
     }
 }
 

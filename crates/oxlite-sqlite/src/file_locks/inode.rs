@@ -7,6 +7,7 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::table::{self, Entry};
 
@@ -112,6 +113,29 @@ pub(super) fn set_lock(descriptor: c_int, range: Range, kind: c_int) -> bool {
     let mut lock = range.as_lock(kind);
     // SAFETY: a lock, complete.
     unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &raw mut lock) == 0 }
+}
+
+/// Asks for a lock on exactly this descriptor.
+///
+/// # Safety
+///
+/// `command` is one for OFD locks, `request` a lock as `fcntl` takes it; its `l_pid` may be unset.
+#[inline]
+pub(super) unsafe fn request_lock(
+    descriptor: c_int,
+    command: c_int,
+    request: *mut libc::flock,
+) -> c_int {
+    // SAFETY: a lock of SQLite's, copied whether or not all of it is set. `l_pid` must be zero.
+    unsafe {
+        let mut copy: MaybeUninit<libc::flock> = ptr::read(request.cast());
+        (&raw mut (*copy.as_mut_ptr()).l_pid).write(0);
+        let result = libc::fcntl(descriptor, command, copy.as_mut_ptr());
+        if result == 0 && command == libc::F_OFD_GETLK {
+            ptr::write(request.cast(), copy);
+        }
+        result
+    }
 }
 
 pub(super) fn set_errno(error: c_int) {

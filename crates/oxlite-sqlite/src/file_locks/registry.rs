@@ -11,8 +11,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
-use super::calls;
-use super::inode::{Identity, Inode, WHOLE_FILE, access_of, set_errno, set_lock};
+use super::inode::{Identity, Inode, WHOLE_FILE, access_of, request_lock, set_errno, set_lock};
 use super::others::{self, Look};
 use super::table::{self, Entry};
 use crate::fork::ForkMutex;
@@ -52,7 +51,7 @@ impl Registry {
     ///
     /// # Safety
     ///
-    /// As for [`calls::lock`].
+    /// As for [`request_lock`].
     pub(super) unsafe fn lock(
         &mut self,
         descriptor: c_int,
@@ -68,7 +67,7 @@ impl Registry {
         };
         // SAFETY: this function's contract; what is read of the lock SQLite has set.
         unsafe {
-            let result = calls::lock(inode.canonical, command, request);
+            let result = request_lock(inode.canonical, command, request);
             if result == 0 && inode.is_read_only {
                 let mut lock = WHOLE_FILE.as_lock(libc::F_UNLCK);
                 lock.l_type = (*request).l_type;

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
+from oxlite.bench.scenarios.axes import HANDLERS
+from oxlite.bench.scenarios.scenario import Scenario
 
 CACHED_STATEMENTS = 100
 """Its own default."""
@@ -40,16 +41,10 @@ class Apsw(Driver):
         connection = apsw.Connection(
             str(path), statementcachesize=CACHED_STATEMENTS if prepared else 0
         )
-        if scenario.busy != "none":
+        if scenario.get("busy") != "none":
             connection.set_busy_timeout(round(timeout_seconds * 1000))
         # Its cursor's ``fetchone`` and ``fetchall`` are those of the protocol.
         return cast(Connection, connection)
-
-    def errors(self) -> tuple[type[Exception], ...]:
-        """See the base class."""
-        import apsw
-
-        return (apsw.Error,)
 
     def versions(self) -> dict[str, str]:
         """See the base class."""

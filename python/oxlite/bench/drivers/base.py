@@ -10,7 +10,7 @@ whatever a driver cannot do is said by ``refusal``, never found out by a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import util
+from importlib import import_module, metadata, util
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -51,7 +51,7 @@ class Driver(ABC):
     Attributes:
         name: its name in scenarios and rows.
         title: its name in a sentence.
-        module: the module whose presence says whether it is installed.
+        module: of DB-API 2.0; its presence says whether the driver is installed.
         install: the command that installs it.
         default_build: its value on the ``build`` axis unless chosen.
         builds: the values of the ``build`` axis that exist for it.
@@ -80,9 +80,9 @@ class Driver(ABC):
 
     def refusal(self, scenario: Scenario) -> str | None:
         """Why ``scenario`` cannot exist for this driver, or ``None`` if it can."""
-        if scenario.build is not None and scenario.build not in self.builds:
+        if "build" in scenario and scenario.get("build") not in self.builds:
             return f"{self.title} brings its own SQLite; only oxlite can be built differently"
-        return self.refused_busy.get(scenario.busy or "")
+        return self.refused_busy.get(scenario.get("busy", ""))
 
     @abstractmethod
     def open(
@@ -94,7 +94,7 @@ class Driver(ABC):
         shared: bool = False,
         prepared: bool = True,
     ) -> Connection:
-        """A new connection to ``path`` that waits for locks as ``scenario.busy`` says.
+        """A new connection to ``path`` that waits for locks as ``scenario['busy']`` says.
 
         Args:
             path: the file.
@@ -104,9 +104,9 @@ class Driver(ABC):
             prepared: whether it keeps prepared statements, as many as it does by itself.
         """
 
-    @abstractmethod
     def errors(self) -> tuple[type[Exception], ...]:
         """The exceptions by which the driver reports a failed statement."""
+        return (import_module(self.module).Error,)
 
     @abstractmethod
     def versions(self) -> dict[str, str]:
@@ -121,8 +121,6 @@ class Driver(ABC):
 
 def distribution_version(name: str) -> str:
     """The installed version of the distribution ``name``, or ``unknown``."""
-    from importlib import metadata
-
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

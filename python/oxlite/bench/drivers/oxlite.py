@@ -8,11 +8,12 @@ with those pragmas, which are only read back.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from oxlite.bench.drivers import handlers
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
-from oxlite.bench.scenarios.scenario import HANDLERS, Scenario
+from oxlite.bench.scenarios.axes import HANDLERS
+from oxlite.bench.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from oxlite import Database
@@ -25,7 +26,7 @@ Commit = Literal["group", "each"]
 COMMITS: Mapping[str, Commit] = {style: style for style in get_args(Commit)}
 """How a ``Database`` commits, by the styles on the axis."""
 
-PROFILES: Mapping[str, str] = {"tuned": "web", "durable": "durable"}
+PROFILES: Mapping[str, Literal["web", "durable"]] = {"tuned": "web", "durable": "durable"}
 """The profile whose settings are those of a value of the ``pragmas`` axis."""
 
 CACHED_STATEMENTS = 128
@@ -44,7 +45,7 @@ class Oxlite(Driver):
 
     def refusal(self, scenario: Scenario) -> str | None:
         """See the base class."""
-        if scenario.build == "own":
+        if scenario.get("build") == "own":
             return "oxlite's own build is called tuned"
         return super().refusal(scenario)
 
@@ -60,38 +61,31 @@ class Oxlite(Driver):
         """See the base class."""
         from oxlite import connect, sqlite3
 
-        if scenario.commit == "shared":
+        common: dict[str, Any] = {
+            "isolation_level": None,
+            "check_same_thread": not shared,
+            "cached_statements": CACHED_STATEMENTS if prepared else 0,
+        }
+        busy = scenario.get("busy", "")
+        if scenario.get("commit") == "shared":
             return connect(
                 path,
                 timeout=timeout_seconds,
-                isolation_level=None,
-                check_same_thread=not shared,
-                cached_statements=CACHED_STATEMENTS if prepared else 0,
-                busy=BUSY[scenario.busy or "gate"],
-                profile=PROFILES[scenario.pragmas or "durable"],
+                busy=BUSY[busy or "gate"],
+                profile=PROFILES[scenario.get("pragmas", "durable")],
                 durable_commit="shared",
+                **common,
             )
-        if scenario.busy in HANDLERS:
-            return sqlite3.connect(
-                path,
-                isolation_level=None,
-                check_same_thread=not shared,
-                cached_statements=CACHED_STATEMENTS if prepared else 0,
-                busy_handler=handlers.handler(scenario.busy, timeout_seconds),
-                profile="stock",
-            )
+        if busy in HANDLERS:
+            waiting = handlers.handler(busy, timeout_seconds)
+            return sqlite3.connect(path, busy_handler=waiting, profile="stock", **common)
+        policy = BUSY[busy or "backoff"]
         return sqlite3.connect(
-            path,
-            timeout=timeout_seconds,
-            isolation_level=None,
-            check_same_thread=not shared,
-            cached_statements=CACHED_STATEMENTS if prepared else 0,
-            busy=BUSY[scenario.busy or "backoff"],
-            profile="stock",
+            path, timeout=timeout_seconds, busy=policy, profile="stock", **common
         )
 
     def open_database(self, path: Path, scenario: Scenario, timeout_seconds: float) -> "Database":
-        """The ``oxlite.Database`` for ``path`` that commits as ``scenario.style`` says.
+        """The ``oxlite.Database`` for ``path`` that commits as ``scenario['style']`` says.
 
         Its profile sets what the scenario's pragmas do, and it waits with the gate always.
         """
@@ -99,16 +93,10 @@ class Oxlite(Driver):
 
         return Database(
             path,
-            PROFILES[scenario.pragmas or ""],
+            PROFILES[scenario["pragmas"]],
             timeout=timeout_seconds,
-            durable_commit=COMMITS[scenario.style or ""],
+            durable_commit=COMMITS[scenario["style"]],
         )
-
-    def errors(self) -> tuple[type[Exception], ...]:
-        """See the base class."""
-        from oxlite import sqlite3
-
-        return (sqlite3.Error,)
 
     def versions(self) -> dict[str, str]:
         """See the base class."""

@@ -82,7 +82,7 @@ class PostgreSql(Driver):
 
     def refusal(self, scenario: Scenario) -> str | None:
         """See the base class."""
-        axes = [axis for axis in OF_SQLITE if getattr(scenario, axis) is not None]
+        axes = [axis for axis in OF_SQLITE if scenario.get(axis) is not None]
         if axes:
             return f"PostgreSQL has no {' and no '.join(axes)}: these are SQLite's"
         return super().refusal(scenario)
@@ -108,12 +108,6 @@ class PostgreSql(Driver):
             options=f"-c lock_timeout={round(timeout_seconds * 1000)}",
         )
         return PsycopgConnection(connection)
-
-    def errors(self) -> tuple[type[Exception], ...]:
-        """See the base class."""
-        import psycopg
-
-        return (psycopg.Error,)
 
     def versions(self) -> dict[str, str]:
         """See the base class."""

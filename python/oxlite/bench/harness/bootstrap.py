@@ -3,7 +3,7 @@
 It runs as a script, before anything of Oxlite is imported, because
 
 * the ``build`` axis is the choice of the extension module, which must be in
-  place before the package imports its own (``tuned`` and ``own`` choose none);
+  place before the package imports its own;
 * a worker must not outlive the lab: on Linux the kernel kills it when the lab
   dies, elsewhere it ends when it next reads its standard input;
 * what a library prints must not end up among the messages, so descriptor 1 is
@@ -16,30 +16,42 @@ become the first place where Python looks for one.
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INSTALLED_BUILDS = ("own", "tuned")
+"""The values of the axis ``build`` that choose no extension module."""
+
 PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when the thread that started it ends."""
+def die_with_parent(signal_number: int = 9) -> None:
+    """Ask the kernel to signal this process, by SIGKILL, when the thread that started it ends."""
     if not sys.platform.startswith("linux"):
         return
     import ctypes
-    import signal
 
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
 
 
-def load_build(build: str) -> None:
-    """Put the extension module of ``build`` in the place of the installed one."""
-    if build in {"own", "tuned"}:
-        return
-    import importlib.machinery
-    import importlib.util
+def build_path(build: str) -> "Path":
+    """Where the extension module of ``build`` is, if it was built."""
     import sysconfig
     from pathlib import Path
 
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    path = str(Path(__file__).parents[1] / "builds" / build / f"_native{suffix}")
+    return Path(__file__).parents[1] / "builds" / build / f"_native{suffix}"
+
+
+def load_build(build: str) -> None:
+    """Put the extension module of ``build`` in the place of the installed one."""
+    if build in INSTALLED_BUILDS:
+        return
+    import importlib.machinery
+    import importlib.util
+
+    path = str(build_path(build))
     name = "oxlite._native"
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)

@@ -15,10 +15,10 @@ from typing import Any
 
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.pragmas import JOURNAL_MODES
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
 from oxlite.bench.scenarios.scenario import Scenario
 
 TIMEOUT_SECONDS = 60.0

@@ -18,19 +18,25 @@ class Destination:
     """A file that has been found writable. Made by :func:`reserved`."""
 
     def __init__(self, path: Path) -> None:
-        special = path.exists() and not path.is_file()
-        self.path = path
-        self._target = path if special else path.resolve()
-        self._partial = None if special else self._target.with_name(f"{self._target.name}.partial")
-
-    def create(self) -> None:
         """Begin the file under its other name.
 
         Raises:
-            OSError: there is no writing to it.
+            UsageError: there is no writing to it.
         """
-        if self._partial is not None:
-            self._partial.write_text("")
+        self.path = path
+        try:
+            if path.is_dir():
+                raise UsageError(f"{path} is a directory")
+            if not path.parent.is_dir():
+                raise UsageError(f"{path.parent} is not a directory")
+            special = path.exists() and not path.is_file()
+            self._target = path if special else path.resolve()
+            self._partial = self._target
+            if not special:
+                self._partial = self._target.with_name(f"{self._target.name}.partial")
+                self._partial.write_text("")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
     def write(self, text: str) -> None:
         """Write all of ``text``.
@@ -38,19 +44,17 @@ class Destination:
         Raises:
             OSError: it cannot be written after all; the file is as it was before.
         """
-        if self._partial is None:
-            self._target.write_text(text, encoding="utf-8")
-        else:
-            self._partial.write_text(text, encoding="utf-8")
+        self._partial.write_text(text, encoding="utf-8")
+        if self._partial != self._target:
             self._partial.replace(self._target)
 
     def is_there(self) -> bool:
         """Whether writing would replace a file."""
-        return self._partial is not None and self._target.exists()
+        return self._partial != self._target and self._target.exists()
 
     def discard(self) -> None:
         """Remove what was begun and not finished."""
-        if self._partial is not None:
+        if self._partial != self._target:
             self._partial.unlink(missing_ok=True)
 
 
@@ -64,22 +68,9 @@ def reserved(path: Path) -> Iterator[Destination]:
     destination = None
     try:
         with interrupts.held():
-            destination = _begun(path)
+            destination = Destination(path)
         yield destination
     finally:
         if destination is not None:
             with interrupts.held():
                 destination.discard()
-
-
-def _begun(path: Path) -> Destination:
-    try:
-        if path.is_dir():
-            raise UsageError(f"{path} is a directory")
-        if not path.parent.is_dir():
-            raise UsageError(f"{path.parent} is not a directory")
-        destination = Destination(path)
-        destination.create()
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    return destination

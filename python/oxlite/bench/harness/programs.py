@@ -17,8 +17,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from oxlite.bench.errors import WorkerError
 from oxlite.bench.harness import interrupts
@@ -27,7 +25,7 @@ LAUNCH = Path(__file__).with_name("launch.py")
 POLL_SECONDS = 0.005
 LONGEST_REASON = 300
 
-_ERROR = re.compile(r"^[\w.]*(?:Error|Exception|Configured|error)\b.*")
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|Configured|error)\b|.*(?:\berror: |FATAL)")
 
 
 def _inherited() -> dict[str, str]:
@@ -39,7 +37,7 @@ def _inherited() -> dict[str, str]:
     return found
 
 
-class Program:
+class Program(contextlib.AbstractContextManager["Program"]):
     """One program that runs. A context manager; see the module."""
 
     def __init__(
@@ -49,8 +47,10 @@ class Program:
         output: Path,
         *,
         directory: Path,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         descriptors: Sequence[int] = (),
+        account: tuple[int, int] | None = None,
+        ends_by: int = signal.SIGKILL,
     ) -> None:
         """Start it.
 
@@ -59,19 +59,24 @@ class Program:
             arguments: the program and what it is told.
             output: the file that its standard output and error go to.
             directory: where it works.
-            environment: variables besides the lab's own.
+            environment: variables besides the lab's own; ``None`` removes one.
             descriptors: open files that it inherits.
+            account: the user and the group that it runs as, unless the lab's.
+            ends_by: the signal that it is sent when the lab has ended.
         """
+        uid, gid = account or (os.geteuid(), os.getegid())
+        variables = {**_inherited(), **(environment or {})}
+        launch = (os.getpid(), int(ends_by), uid, gid)
         self.title = title
         self._output = output
         with output.open("wb") as file, interrupts.held():
             self._process = subprocess.Popen(
-                [sys.executable, "-P", str(LAUNCH), str(os.getpid()), *arguments],
+                [sys.executable, "-P", str(LAUNCH), *map(str, launch), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 cwd=directory,
-                env={**_inherited(), **(environment or {})},
+                env={name: value for name, value in variables.items() if value is not None},
                 pass_fds=descriptors,
                 process_group=0,
             )
@@ -113,14 +118,14 @@ class Program:
             how = "exit code" if ended.si_code == os.CLD_EXITED else "signal"
             raise self.failed(f"ended with {how} {ended.si_status}")
 
-    def stop(self, limit_seconds: float) -> None:
+    def stop(self, limit_seconds: float, signal_number: int = signal.SIGTERM) -> None:
         """Ask it to end, and wait until it has.
 
         Raises:
             WorkerError: it had ended before, does not end in that time, or fails.
         """
         self.require()
-        os.kill(self.pid, signal.SIGTERM)
+        os.kill(self.pid, signal_number)
         self.wait(limit_seconds)
 
     def failed(self, how: str) -> WorkerError:
@@ -133,16 +138,7 @@ class Program:
             reason = (reason or next(reversed(said), ""))[:LONGEST_REASON]
         return WorkerError(f"{self.title} {how}{': ' if reason else ''}{reason}")
 
-    def __enter__(self) -> Self:
-        """It has been started."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Kill what is left of its group, and reap it."""
         with interrupts.held():
             with contextlib.suppress(ProcessLookupError):

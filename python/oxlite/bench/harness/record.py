@@ -6,7 +6,7 @@
     version           1
     workload          its name
     parameters        {name: value}
-    plan              {repeats, time_budget_seconds, warm_ups}
+    plan              {repeats, time_budget_seconds, warm_ups, least_repeats}
     repeats           measured rounds
     baselines         [label]
     compared          {label: [label]}: the baselines of each row; all, if it is not named
@@ -33,29 +33,34 @@
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
 file back computes them anew from the samples. ``orders``, ``left``, ``compared`` and
-``interrupted``, and ``absent`` and ``failed`` of a sample, are missing from the earliest files.
+``interrupted``, and ``absent`` and ``failed`` of a sample, are missing from the earliest files, and
+``least_repeats`` from those before it.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read; every number that is
-read is finite.
+read is finite; every row is there once, with a sample for each measured round, unless it failed or
+was never begun.
 """
 
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from oxlite.bench.errors import FutureRecordError, LabError, MalformedRecordError, UsageError
+from oxlite.bench.harness.cells import Cell
 from oxlite.bench.harness.model import JsonObject, Metric, Plan, Result, Row, Sample
 from oxlite.bench.harness.statistics import Latencies, Summary
-from oxlite.bench.scenarios.cells import Cell
-from oxlite.bench.scenarios.scenario import COUNTS, Scenario
+from oxlite.bench.scenarios.scenario import Scenario
 
 FORMAT = "oxlite-bench"
 VERSION = 1
+
+LEAST_FIGURE, LARGEST_FIGURE = 1e-75, 1e75
+"""Between them lies every figure that is not 0, whatever its sign."""
 
 MALFORMED = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -68,24 +73,12 @@ def to_json(result: Result, metrics: Sequence[Metric]) -> JsonObject:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "workload": result.workload,
-        "parameters": result.parameters,
+        **{name: getattr(result, name) for name in _RESULT},
         "plan": asdict(result.plan),
-        "repeats": result.repeats,
-        "baselines": list(result.baselines),
-        "compared": {label: list(others) for label, others in result.compared.items()},
-        "work_digest": result.work_digest,
-        "command": result.command,
-        "started_at": result.started_at,
-        "duration_seconds": result.duration_seconds,
-        "notes": list(result.notes),
-        "orders": [list(turns) for turns in result.orders],
-        "left": list(result.left),
-        "interrupted": result.interrupted,
         "metrics": [asdict(metric) for metric in metrics],
         "rows": [_row_to_json(result, row, metrics) for row in result.rows],
         "impossible": [
-            {"scenario": cell.scenario.used(), "label": cell.scenario.label, "reason": cell.reason}
+            {"scenario": dict(cell.scenario), "label": cell.scenario.label, "reason": cell.reason}
             for cell in result.impossible
         ],
     }
@@ -109,34 +102,35 @@ def from_json(data: object) -> Result:
     if version != VERSION:
         raise MalformedRecordError(f"the result has no valid schema version: {version!r}")
     try:
-        return Result(
-            workload=str(data["workload"]),
-            parameters=dict(data["parameters"]),
-            plan=_plan_from_json(data["plan"]),
-            repeats=int(data["repeats"]),
-            baselines=[str(label) for label in data["baselines"]],
+        result = Result(
+            **_read(_RESULT, data),
             rows=[_row_from_json(row) for row in data["rows"]],
             impossible=[
                 Cell(_scenario(cell["scenario"]), str(cell["reason"]))
                 for cell in data["impossible"]
             ],
-            work_digest=str(data["work_digest"]),
-            command=_command(data["command"]),
-            started_at=str(data["started_at"]),
-            duration_seconds=_finite(data["duration_seconds"]),
-            notes=[str(note) for note in data["notes"]],
-            orders=[[str(label) for label in turns] for turns in data.get("orders", ())],
-            left=[str(label) for label in data.get("left", ())],
-            compared={
-                str(label): [str(other) for other in others]
-                for label, others in data.get("compared", {}).items()
-            },
-            interrupted=bool(data.get("interrupted", False)),
         )
+        _require_whole(result)
+        return result
     except KeyError as error:
         raise MalformedRecordError(f"the result lacks the field {error}") from None
     except (*MALFORMED, LabError) as error:
         raise MalformedRecordError(f"the result is malformed: {error}") from None
+
+
+def _require_whole(result: Result) -> None:
+    """Refuse rows whose samples do not pair: ratios and counts of repeats would be of others."""
+    labels = set()
+    for row in result.rows:
+        if row.label in labels:
+            raise ValueError(f"the row {row.label} is there twice")
+        labels.add(row.label)
+        # What was interrupted in its first round has nothing of the rows whose turn had not come.
+        whole = {result.repeats, 0} if result.interrupted else {result.repeats}
+        if row.failure is None and len(row.samples) not in whole:
+            raise ValueError(
+                f"the row {row.label} has {len(row.samples)} samples of {result.repeats} repeats"
+            )
 
 
 def dumps(result: Result, metrics: Sequence[Metric]) -> str:
@@ -171,20 +165,10 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
         return {name: asdict(found) for name, found in summaries.items() if found is not None}
 
     return {
-        "scenario": row.scenario.used(),
+        "scenario": dict(row.scenario),
         "label": row.label,
         "failure": row.failure,
-        "samples": [
-            {
-                "figures": sample.figures,
-                "asked": sample.asked,
-                "errors": sample.errors,
-                "detail": sample.detail,
-                "absent": sample.absent,
-                "failed": sample.failed,
-            }
-            for sample in row.samples
-        ],
+        "samples": [{name: getattr(sample, name) for name in _SAMPLE} for sample in row.samples],
         "latencies": {
             kind: {
                 "count": found.count,
@@ -207,17 +191,7 @@ def _row_to_json(result: Result, row: Row, metrics: Sequence[Metric]) -> JsonObj
 def _row_from_json(data: dict[str, Any]) -> Row:
     return Row(
         scenario=_scenario(data["scenario"]),
-        samples=[
-            Sample(
-                figures={str(name): _finite(value) for name, value in sample["figures"].items()},
-                asked=int(sample["asked"]),
-                errors={str(text): int(count) for text, count in sample["errors"].items()},
-                detail=dict(sample["detail"]),
-                absent=dict(sample.get("absent", {})),
-                failed=dict(sample.get("failed", {})),
-            )
-            for sample in data["samples"]
-        ],
+        samples=[Sample(**_read(_SAMPLE, sample)) for sample in data["samples"]],
         latencies={
             str(kind): Latencies(
                 count=int(found["count"]),
@@ -231,17 +205,21 @@ def _row_from_json(data: dict[str, Any]) -> Row:
     )
 
 
-def _plan_from_json(data: dict[str, Any]) -> Plan:
-    plan = Plan(**data)
-    return Plan(int(plan.repeats), _finite(plan.time_budget_seconds), int(plan.warm_ups))
-
-
 def _scenario(data: dict[str, Any]) -> Scenario:
-    scenario = Scenario(**data)
-    for axis, value in scenario.used().items():
-        if axis in COUNTS:
-            int(value)
-    return scenario
+    for axis, value in data.items():
+        if not isinstance(value, str):
+            raise TypeError(f"the axis {axis} has the value {value!r}")
+    return Scenario(**data)
+
+
+def _plan(data: dict[str, Any]) -> Plan:
+    plan = Plan(**data)
+    return Plan(
+        int(plan.repeats),
+        _finite(plan.time_budget_seconds),
+        int(plan.warm_ups),
+        int(plan.least_repeats),
+    )
 
 
 def _command(text: object) -> str:
@@ -260,6 +238,56 @@ def _finite(value: Any) -> float:  # noqa: ANN401
     return number
 
 
+def _figure(value: Any) -> float:  # noqa: ANN401
+    number = _finite(value)
+    # The sums, ratios and squares of what is in here are finite too.
+    if number != 0 and not LEAST_FIGURE <= abs(number) <= LARGEST_FIGURE:
+        raise ValueError(f"{str(value)[:40]} is no figure of a measurement")
+    return number
+
+
 def _whole(text: str) -> int:
     _finite(text)
     return int(text)
+
+
+def _texts(values: Sequence[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
+_Readers = Mapping[str, Callable[[Any], Any]]
+"""What makes the value of each field of what JSON has, in the order in which they are written."""
+
+_RESULT: _Readers = {
+    "workload": str,
+    "parameters": dict,
+    "plan": _plan,
+    "repeats": int,
+    "baselines": _texts,
+    "compared": lambda found: {str(one): _texts(others) for one, others in dict(found).items()},
+    "work_digest": str,
+    "command": _command,
+    "started_at": str,
+    "duration_seconds": _finite,
+    "notes": _texts,
+    "orders": lambda found: [_texts(turns) for turns in found],
+    "left": _texts,
+    "interrupted": bool,
+}
+_SAMPLE: _Readers = {
+    "figures": lambda found: {str(name): _figure(value) for name, value in found.items()},
+    "asked": int,
+    "errors": lambda found: {str(text): int(count) for text, count in found.items()},
+    "detail": dict,
+    "absent": dict,
+    "failed": dict,
+}
+_LATER = {"orders", "left", "compared", "interrupted", "absent", "failed"}
+"""The fields that the earliest files lack; they are empty there."""
+
+
+def _read(readers: _Readers, data: Mapping[str, Any]) -> JsonObject:
+    return {
+        name: read(data.get(name, ()) if name in _LATER else data[name])
+        for name, read in readers.items()
+    }

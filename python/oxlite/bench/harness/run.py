@@ -23,8 +23,7 @@ import itertools
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from oxlite.bench.errors import Interrupted, VerificationError, WorkerError
@@ -115,50 +114,6 @@ class Listener(Protocol):
         ...
 
 
-class _Gathered:
-    """The rows of a run while it lasts, with the latencies not yet reduced."""
-
-    def __init__(self, scenarios: Sequence[Scenario]) -> None:
-        self.rows = [Row(scenario) for scenario in scenarios]
-        self._pooled: list[dict[str, array[int]]] = [{} for _ in scenarios]
-        self._round: list[tuple[int, Sample]] = []
-
-    def stage(self, index: int, sample: Sample) -> None:
-        """Hold a sample until its round is complete, since samples pair by round."""
-        self._round.append((index, sample))
-
-    def keep_round(self) -> None:
-        """Add the samples of a round to their rows."""
-        for index, sample in self._round:
-            self._keep(index, sample)
-        self._round = []
-
-    def staged(self) -> set[int]:
-        """The indices of the rows that have a sample of the round that has begun."""
-        return {index for index, _ in self._round}
-
-    def cut(self, turns: list[str], orders: list[list[str]]) -> None:
-        """The round that has begun will not be completed: keep it only if it is the first."""
-        if not orders and self._round:
-            self.keep_round()
-            orders.append(turns)
-
-    def _keep(self, index: int, sample: Sample) -> None:
-        """Add a sample to its row, moving what belongs to the row out of it."""
-        for kind, values in sample.latencies_ns.items():
-            self._pooled[index].setdefault(kind, array("Q")).extend(values)
-        sample.latencies_ns = {}
-        row = self.rows[index]
-        row.samples.append(sample)
-        row.environment, sample.environment = row.environment or sample.environment, None
-
-    def finish(self) -> list[Row]:
-        """Reduce the pooled latencies and give the rows."""
-        for row, pooled in zip(self.rows, self._pooled, strict=True):
-            row.latencies = {kind: statistics.latencies(values) for kind, values in pooled.items()}
-        return self.rows
-
-
 def order(count: int, number: int) -> list[int]:
     """In which order round ``number`` measures ``count`` cells.
 
@@ -174,57 +129,85 @@ def order(count: int, number: int) -> list[int]:
     return places[::-1] if backwards else places
 
 
-@dataclass(frozen=True)
-class _Rounds:
-    """Does rounds, and gives each sample to ``keep`` with the index of its row."""
+class _Run:
+    """A run while it lasts.
 
-    session: Session
-    rows: Sequence[Row]
-    keep: Callable[[int, Sample], None]
-    listener: Listener
-    outcome: Callable[[Sample], str]
-    clock: Callable[[], float]
+    Attributes:
+        rows: what has been measured.
+        orders: the turns of the rounds that are complete.
+    """
 
-    def do(self, number: int, name: str, turns: list[str], *, with_environment: bool) -> None:
-        """Round ``number``; the labels of its turns are added to ``turns``."""
-        if isinstance(self.session, Divided):
-            self._parts(self.session, number, name, turns)
+    def __init__(
+        self,
+        session: Session,
+        scenarios: Sequence[Scenario],
+        listener: Listener,
+        outcome: Callable[[Sample], str],
+        clock: Callable[[], float],
+    ) -> None:
+        self.rows = [Row(scenario) for scenario in scenarios]
+        self.orders: list[list[str]] = []
+        self._session, self._listener, self._outcome = session, listener, outcome
+        self._clock = clock
+        self._pooled: list[dict[str, array[int]]] = [{} for _ in scenarios]
+        self._is_warm_up, self._is_cut = True, False
+        self._turns: list[str] = []
+        # Samples pair by round, so they are held until it is complete.
+        self._staged: dict[int, Sample] = {}
+
+    def do(self, number: int, name: str, *, is_warm_up: bool) -> None:
+        """Round ``number``."""
+        self._is_warm_up, self._turns, self._staged = is_warm_up, [], {}
+        if isinstance(self._session, Divided):
+            self._parts(self._session, number, name)
             for index in range(len(self.rows)):
-                self._measure(index, with_environment)
+                self._measure(index)
+        else:
+            for index, row in self._working(number):
+                self._turns.append(row.label)
+                self._listener.begun(name, row.label)
+                sample = self._measure(index)
+                what = f"failed: {row.failure}" if sample is None else self._outcome(sample)
+                self._listener.ended(name, row.label, what)
+        if not is_warm_up:
+            self._keep_round()
+
+    def cut(self) -> None:
+        """The round that has begun will not be completed: keep it only if it is the first."""
+        self._is_cut = True
+        if self._is_warm_up or self.orders:
             return
+        if isinstance(self._session, Divided):
+            # The last turn was interrupted. A sample is worth keeping if it has measured anything.
+            for index, row in enumerate(self.rows):
+                if index not in self._staged and row.label in self._turns[:-1]:
+                    sample = self._measure(index)
+                    if sample is not None and not (sample.figures or sample.failed):
+                        del self._staged[index]
+        if self._staged:
+            self._keep_round()
+
+    def reduced(self) -> list[Row]:
+        """The rows, with their pooled latencies reduced."""
+        for row, pooled in zip(self.rows, self._pooled, strict=True):
+            row.latencies = {kind: statistics.latencies(values) for kind, values in pooled.items()}
+        return self.rows
+
+    def _working(self, number: int) -> Iterator[tuple[int, Row]]:
+        """The rows that have not failed, in the order of round ``number``, by their indices."""
         for index in order(len(self.rows), number):
-            row = self.rows[index]
-            if row.failure is not None:
-                continue
-            turns.append(row.label)
-            self.listener.begun(name, row.label)
-            sample = self._measure(index, with_environment)
-            what = f"failed: {row.failure}" if sample is None else self.outcome(sample)
-            self.listener.ended(name, row.label, what)
+            if self.rows[index].failure is None:
+                yield index, self.rows[index]
 
-    def rescue(self, turns: Sequence[str], staged: Container[int]) -> None:
-        """Keep what rows have measured in the parts of a round that will not be completed.
-
-        Args:
-            turns: those of the round, of which the last one was interrupted.
-            staged: the indices of the rows of which a sample is kept already.
-        """
-        for index, row in enumerate(self.rows):
-            if index not in staged and row.label in turns[:-1]:
-                self._measure(index, with_environment=False, of_any_worth=True)
-
-    def _parts(self, session: Divided, number: int, name: str, turns: list[str]) -> None:
+    def _parts(self, session: Divided, number: int, name: str) -> None:
         """All parts of a round, as often as they are to be done."""
         for place, part in enumerate(session.parts):
-            begun_at = self.clock()
+            begun_at = self._clock()
             failures = []
             for times in itertools.count(number + place):
-                for index in order(len(self.rows), times):
-                    row = self.rows[index]
-                    if row.failure is not None:
-                        continue
-                    turns.append(row.label)
-                    self.listener.begun(name, f"{part}  {row.label}")
+                for _, row in self._working(times):
+                    self._turns.append(row.label)
+                    self._listener.begun(name, f"{part}  {row.label}")
                     try:
                         session.do(row.scenario, part)
                     except FAILURES as error:
@@ -232,28 +215,35 @@ class _Rounds:
                         failures.append(f"{row.label} failed: {row.failure}")
                 if not session.again(part):
                     break
-            outcome = "; ".join([f"{self.clock() - begun_at:.1f} s", *failures])
-            self.listener.ended(name, part, outcome)
+            outcome = "; ".join([f"{self._clock() - begun_at:.1f} s", *failures])
+            self._listener.ended(name, part, outcome)
 
-    def _measure(
-        self, index: int, with_environment: bool, *, of_any_worth: bool = False
-    ) -> Sample | None:
-        """Keep a sample of a row, and give it; ``None`` when the row has failed.
-
-        If it must be of any worth, it is not kept where nothing was measured yet.
-        """
+    def _measure(self, index: int) -> Sample | None:
+        """Stage a sample of a row, and give it; ``None`` when the row has failed."""
         row = self.rows[index]
         if row.failure is not None:
             return None
+        # Of the first round; what was interrupted is too short for it.
+        with_environment = not (self._is_warm_up or self.orders or self._is_cut)
         try:
-            sample = self.session.measure(row.scenario, with_environment=with_environment)
+            sample = self._session.measure(row.scenario, with_environment=with_environment)
         except FAILURES as error:
             _fail(row, error)
             return None
-        if of_any_worth and not (sample.figures or sample.failed):
-            return None
-        self.keep(index, sample)
+        self._staged[index] = sample
         return sample
+
+    def _keep_round(self) -> None:
+        """Add the samples of a round to their rows, moving what belongs to a row out of them."""
+        for index, sample in self._staged.items():
+            for kind, values in sample.latencies_ns.items():
+                self._pooled[index].setdefault(kind, array("Q")).extend(values)
+            sample.latencies_ns = {}
+            row = self.rows[index]
+            row.samples.append(sample)
+            row.environment, sample.environment = row.environment or sample.environment, None
+        self._staged = {}
+        self.orders.append(self._turns)
 
 
 def _fail(row: Row, error: Exception) -> None:
@@ -286,39 +276,24 @@ def run(
     Raises:
         CutShort: a signal ended the run; it carries the same.
     """
-    gathered = _Gathered(scenarios)
-    is_warm_up = False
-
-    def keep(index: int, sample: Sample) -> None:
-        if not is_warm_up:
-            gathered.stage(index, sample)
-
-    rounds = _Rounds(session, gathered.rows, keep, listener, outcome, clock)
+    now = _Run(session, scenarios, listener, outcome, clock)
     parts = session.parts if isinstance(session, Divided) else ()
     labels = [scenario.label for scenario in scenarios]
     listener.planned(labels, plan.warm_ups, plan.repeats, parts)
     begun_at = clock()
-    orders: list[list[str]] = []
-    turns: list[str] = []
     try:
         for number in range(plan.warm_ups + plan.repeats):
             is_warm_up = number < plan.warm_ups
-            name = "warm-up" if is_warm_up else f"repeat {len(orders) + 1}/{plan.repeats}"
+            name = "warm-up" if is_warm_up else f"repeat {len(now.orders) + 1}/{plan.repeats}"
             round_begun_at = clock()
-            turns = []
-            rounds.do(number, name, turns, with_environment=not is_warm_up and not orders)
-            if not is_warm_up:
-                gathered.keep_round()
-                orders.append(turns)
-            now = clock()
-            spent_seconds, round_seconds = now - begun_at, now - round_begun_at
+            now.do(number, name, is_warm_up=is_warm_up)
+            ended_at = clock()
+            spent_seconds, round_seconds = ended_at - begun_at, ended_at - round_begun_at
             late = spent_seconds + round_seconds > plan.time_budget_seconds
-            if orders and len(orders) < plan.repeats and late:
-                listener.stopped_early(len(orders), plan.repeats)
+            if plan.least_repeats <= len(now.orders) < plan.repeats and late:
+                listener.stopped_early(len(now.orders), plan.repeats)
                 break
     except Interrupted as error:
-        if parts and not is_warm_up and not orders:
-            rounds.rescue(turns, gathered.staged())
-        gathered.cut(turns, orders)
-        raise CutShort(error.signal_number, gathered.finish(), orders) from None
-    return gathered.finish(), orders
+        now.cut()
+        raise CutShort(error.signal_number, now.reduced(), now.orders) from None
+    return now.reduced(), now.orders

@@ -25,8 +25,11 @@ class Scratch:
         self.path = path
 
     def fresh(self, name: str) -> Path:
-        """An empty directory called ``name``, whatever it held before."""
-        directory = self.path / name.replace(" ", "-")
+        """An empty directory called ``name``, whatever it held before.
+
+        A name may hold the path of an interpreter.
+        """
+        directory = self.path / name.replace(" ", "-").replace("/", ":")
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         return directory

@@ -106,7 +106,7 @@ def summarise(values: Sequence[float]) -> Summary | None:
     )
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+def median_interval(values: Sequence[float]) -> Interval | None:
     """Where the true median of what ``values`` are drawn from lies; ``None`` without values."""
     if not values:
         return None
@@ -120,7 +120,7 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
         ways = ways * (count - rank + 2) // (rank - 1)
         outside += ways
         held = _held(count, outside)
-        if held < confidence:
+        if held < CONFIDENCE:
             break
         found = Interval(ordered[rank - 1], ordered[-rank], held)
     return found
@@ -138,11 +138,22 @@ def improvements(
 
     Repeats in which either is absent or zero are left out.
     """
-    ratios = []
-    for value, base in zip(row, baseline, strict=False):
-        if value and base:
-            ratios.append(base / value if better == "lower" else value / base)
-    return ratios
+    return [ratio for ratio in paired(row, baseline, better) if ratio is not None]
+
+
+def paired(
+    row: Sequence[float | None], baseline: Sequence[float | None], better: Better
+) -> list[float | None]:
+    """The same in each round; ``None`` where either is absent or zero."""
+    return [
+        times_better(value, base, better) if value and base else None
+        for value, base in zip(row, baseline, strict=False)
+    ]
+
+
+def times_better(value: float, base: float, better: Better) -> float:
+    """How many times better ``value`` is than ``base``."""
+    return base / value if better == "lower" else value / base
 
 
 def rank(count: int, percent: float) -> int:

@@ -16,21 +16,21 @@ Invariants: every chart has a table with every number that it shows; a figure th
 is left out of the chart and a dash in the table; nothing here knows HTML.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary, jains_index
-from oxlite.bench.layout import ABSENT, WITHHELD, Drawing, Line, number
-from oxlite.bench.scenarios.scenario import COUNTS
-from oxlite.bench.workloads.base import Workload
-from oxlite.bench.workloads.inserts.steps import published
+from oxlite.bench.layout import ABSENT, WITHHELD, Drawing, Line, capital, number
+from oxlite.bench.workloads.base import FEW_METRICS, Workload
 
 LARGEST_GROUP = 12
-FEW_METRICS = 12
-"""Of a workload with more, ratios are drawn instead of bars."""
+MOST_CURVES = 5
+"""More lines in one plot could not be told apart."""
+
 
 SPLITTING = (
     "interpreter", "operation", "disturbance", "mapper", "mix", "clients", "pragmas", "long",
@@ -222,45 +222,78 @@ def charts(result: Result, workload: Workload[Any]) -> list[Chart]:
         found += _ratios(result, workload.metrics)
     else:
         for group in groups:
-            found += _bars(group, workload.metrics[0])
+            found += _bars(group, workload)
     for group in groups:
         found += _stacks(group)
-    for group in groups:
+    for group in grouped(result, MOST_CURVES):
         found += _curves(group)
     for group in groups:
         found += _strips(group)
-    return found
+    return _numbered(found)
 
 
-def grouped(result: Result) -> list[Group]:
-    """The rows of a result, in groups that can be read together."""
+def _numbered(found: Sequence[Chart]) -> list[Chart]:
+    """Charts of one title, told apart: ``… (2)``."""
+    seen: Counter[str] = Counter()
+    named: list[Chart] = []
+    for chart in found:
+        seen[chart.title] += 1
+        again = f" ({seen[chart.title]})" if seen[chart.title] > 1 else ""
+        named.append(replace(chart, title=f"{chart.title}{again}"))
+    return named
+
+
+def grouped(result: Result, largest: int = LARGEST_GROUP) -> list[Group]:
+    """The rows of a result, in groups that can be read together.
+
+    A row with fewer axes than the others, a server's, stands in every group that it fits, so that
+    it is drawn on the scale of what it is compared with.
+    """
     by_axes: dict[frozenset[str], list[Row]] = {}
     for row in result.rows:
         if row.failure is None:
-            by_axes.setdefault(frozenset(row.scenario.used()), []).append(row)
-    parts = [part for rows in by_axes.values() for part in _divided(rows, SPLITTING)]
-    return [_named(rows) for rows in parts]
+            by_axes.setdefault(frozenset(row.scenario), []).append(row)
+    guests = [
+        row
+        for axes, rows in by_axes.items()
+        for row in rows
+        if any(axes < other for other in by_axes)
+    ]
+    parts = [
+        part
+        for rows in by_axes.values()
+        for part in _divided([row for row in rows if row not in guests], SPLITTING, largest)
+    ]
+    parts = [[*part, *(row for row in guests if _fits(row, part))] for part in parts if part]
+    alone = [row for row in guests if not any(row in part for part in parts)]
+    return [_named(part) for part in (*parts, *_divided(alone, SPLITTING, largest)) if part]
 
 
-def _divided(rows: list[Row], axes: Sequence[str]) -> list[list[Row]]:
-    if len(rows) <= LARGEST_GROUP or not axes:
+def _fits(guest: Row, rows: Sequence[Row]) -> bool:
+    """Whether a row has the values of others on the axes that it has, but for the driver."""
+    mine = {a: v for a, v in guest.scenario.items() if a not in {"driver", "build"}}
+    return any(mine.items() <= row.scenario.items() for row in rows)
+
+
+def _divided(rows: list[Row], axes: Sequence[str], largest: int) -> list[list[Row]]:
+    if len(rows) <= largest:
         return [rows]
+    if not axes:
+        return [rows[at : at + largest] for at in range(0, len(rows), largest)]
     parts: dict[str | None, list[Row]] = {}
     for row in rows:
-        parts.setdefault(getattr(row.scenario, axes[0], None), []).append(row)
-    return [part for each in parts.values() for part in _divided(each, axes[1:])]
+        parts.setdefault(row.scenario.get(axes[0]), []).append(row)
+    return [part for each in parts.values() for part in _divided(each, axes[1:], largest)]
 
 
 def _named(rows: Sequence[Row]) -> Group:
-    every = [row.scenario.used() for row in rows]
+    every = [row.scenario for row in rows]
     common = {
         axis: value
         for axis, value in every[0].items()
         if axis not in {"driver", "build"} and all(one.get(axis) == value for one in every)
     }
-    words = ", ".join(
-        f"{value} {axis}" if axis in COUNTS else value for axis, value in common.items()
-    )
+    words = ", ".join(rows[0].scenario.label_of({axis}) for axis in common)
     axes = {axis for one in every for axis in one} - common.keys()
     return Group(words, rows, {row.label: row.scenario.label_of(axes) for row in rows})
 
@@ -269,31 +302,38 @@ def _titled(what: str, group: Group) -> str:
     return f"{what}: {group.common}" if group.common else what
 
 
-def _bars(group: Group, metric: Metric) -> list[Chart]:
-    ladder = all(row.scenario.step is not None for row in group.rows)
-    elsewhere = published() if ladder else {}
+def _bars(group: Group, workload: Workload[Any]) -> list[Chart]:
+    metric = workload.metrics[0]
+    ladder = all(workload.ladder in row.scenario for row in group.rows)
     bars = []
     for row in group.rows:
         summary = row.summary(metric.name)
         if summary is not None:
             noted = f"{failed:,} failed" if (failed := sum(row.errors().values())) else ""
-            step = elsewhere.get(row.scenario.step or "")
-            bars.append(Bar(group.names[row.label], summary, row.scenario.driver, step, noted))
-    title = "The ladder, each step on top of the one before" if ladder else ""
-    what = f"{title}: {metric.title}" if ladder else _capital(metric.title)
+            known = workload.elsewhere.get(row.scenario.get(workload.ladder, ""))
+            bars.append(Bar(group.names[row.label], summary, row.scenario.driver, known, noted))
+    if not ladder:
+        bars.sort(key=lambda bar: bar.summary.median, reverse=metric.better == "higher")
+    said = metric.title_with_unit
+    what = f"The ladder, each step on top of the one before: {said}" if ladder else capital(said)
     return [Bars(_titled(what, group), metric.better, bars, ladder)] if bars else []
 
 
 def _ratios(result: Result, metrics: Sequence[Metric]) -> list[Chart]:
     found: list[Chart] = []
-    for row in result.rows:
+    drawn: set[frozenset[str]] = set()
+    # Oxlite's first: of a pair there is one chart, and it is said what Oxlite is.
+    for row in sorted(result.rows, key=lambda row: row.scenario.driver != "oxlite"):
         for baseline in result.compared_with(row):
             bars = []
             for metric in metrics:
                 summary = result.improvement(row, metric, baseline)
                 if summary is not None:
                     bars.append(Bar(metric.title, summary, row.scenario.driver))
-            if bars:
+            pair = frozenset({row.label, baseline})
+            if bars and pair not in drawn:
+                drawn.add(pair)
+                bars.sort(key=lambda bar: bar.summary.median, reverse=True)
                 found.append(Ratios(f"{row.label}: times better than {baseline}", bars))
     return found
 
@@ -310,7 +350,7 @@ def _curves(group: Group) -> list[Chart]:
                 largest = None if one.maximum_ns is None else one.maximum_ns / 1e6
                 name = group.names[row.label]
                 curves.append(Curve(name, row.scenario.driver, values, largest, one.count))
-        chart = Curves(_titled(f"Latency of a {kind}, ms", group), curves)
+        chart = Curves(_titled(f"Latency, {kind}, ms", group), curves)
         # Of one percentile there is no curve.
         if len(chart.percents()) > 1:
             found.append(chart)
@@ -332,7 +372,7 @@ def _stacks(group: Group) -> list[Chart]:
 
 
 def _concurrency(row: Row) -> list[int]:
-    return [int(value) for axis in COUNTS if (value := getattr(row.scenario, axis))]
+    return row.scenario.counts()
 
 
 def _strips(group: Group) -> list[Chart]:
@@ -343,7 +383,7 @@ def _strips(group: Group) -> list[Chart]:
             if len(values := _values(row, detail)) > len(row.samples)
         ]
         if strips:
-            return [Strips(_titled(_capital(title), group), strips)]
+            return [Strips(_titled(capital(title), group), strips)]
     return []
 
 
@@ -365,7 +405,3 @@ def _three(summary: Summary) -> Iterable[float]:
 def noise(summary: Summary) -> str:
     """The noise of a figure for a reader."""
     return ABSENT if summary.noise is None else f"{summary.noise:.1%}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

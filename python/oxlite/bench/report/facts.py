@@ -27,12 +27,15 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
     """Which workload, with what parameters, measured how."""
     warm_ups = result.plan.warm_ups
     after = f" after {warm_ups} warm-up" if warm_ups else ""
-    interval = median_interval([0.0] * result.repeats)
+    # Of a run in which nothing worked there are no ratios.
+    worked = any(row.samples and row.failure is None for row in result.rows)
+    interval = median_interval([0.0] * result.repeats) if worked else None
+    plural = "" if result.repeats == 1 else "s"
     lines = [
         f"{workload.name}: {workload.title}",
         listed(result.parameters),
-        f"{result.repeats} interleaved repeats{after}, the order "
-        f"changing from round to round; figures are medians, ratios are of paired repeats"
+        f"{result.repeats} interleaved repeat{plural}{after}, the order changing from round to "
+        f"round; figures are medians, ratios are of paired repeats"
         f"{brackets(() if interval is None else (interval.confidence,))}",
     ]
     common = shared(result)
@@ -144,8 +147,8 @@ def environment(result: Result) -> list[str]:
     if not measured:
         return []
     versions = dict.fromkeys(
-        f"{row.scenario.driver} ({row.scenario.build} build): driver {found['driver']}, "
-        f"{_database(found, row.environment)}{_mappers(found)}"
+        f"{row.scenario.driver} ({row.scenario.get('build', 'own')} build): "
+        f"driver {found['driver']}, {_database(found, row.environment)}{_mappers(found)}"
         for row in measured
         if (found := row.samples[0].detail.get("versions"))
     )

@@ -10,10 +10,10 @@ a cell, a block of code, or begin a tag.
 import re
 from collections.abc import Sequence
 
-from oxlite.bench import published
 from oxlite.bench.harness.model import Result
 from oxlite.bench.layout import Drawing
-from oxlite.bench.report import facts
+from oxlite.bench.report import facts, published
+from oxlite.bench.report.text import plain
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 
@@ -65,7 +65,7 @@ def _items(lines: Sequence[str]) -> str:
 
 def _console(command: str) -> str:
     """A block of code with the command on one line, which nothing in it can end."""
-    line = " ".join(command.split())
+    line = plain(" ".join(command.split()))
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}console\n$ {line}\n{fence}"
@@ -73,6 +73,7 @@ def _console(command: str) -> str:
 
 def _escaped(text: str) -> str:
     """The text on one line, with what Markdown would read as its own made harmless."""
+    text = plain(" ".join(text.split()))
     for mark in "\\`*_|<>[]":
         text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
+    return text

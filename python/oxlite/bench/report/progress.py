@@ -91,10 +91,12 @@ class SeriesLines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def workload(self, place: int, count: int, name: str, left_seconds: float | None) -> None:
+    def workload(
+        self, place: int, count: int, name: str, spent_seconds: float, planned_seconds: float | None
+    ) -> None:
         """See the protocol."""
-        left = "" if left_seconds is None else f", about {left_seconds:.0f} s left of all"
-        self._say(f"{place} of {count}: {name}{left}")
+        of_all = "" if planned_seconds is None else f" of some {planned_seconds:.0f} s"
+        self._say(f"{place} of {count}: {name}, after {spent_seconds:.0f} s{of_all}")
 
     def kept(self, name: str, path: Path) -> None:
         """See the protocol."""

@@ -1,12 +1,14 @@
 """A result on the terminal: tables, what could not run, noise, environment, command.
 
-Readable in 120 columns; everything that is not here is in the JSON file.
+Readable in 80 columns: what is wider is parted, column by column; everything that is not here is
+in the JSON file.
 
 Invariant: text from files does not command the terminal: control characters are written out.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from rich import box
@@ -14,15 +16,23 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from oxlite import harmless
 from oxlite.bench.advice import Recommendation
-from oxlite.bench.comparing import Verdicts
+from oxlite.bench.changes import Verdicts
+from oxlite.bench.contest import Finding
 from oxlite.bench.harness.model import Result, Row
-from oxlite.bench.layout import Drawing
+from oxlite.bench.layout import Drawing, number
 from oxlite.bench.report import facts
+from oxlite.bench.report.summary import failed_note, summary
+from oxlite.bench.report.text import plain
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
-NARROWEST = 120
+NARROWEST = 80
+"""The width of what is no terminal; a table that is wider is parted."""
+
+WIDEST_NAME = 34
+"""Of the names of a table that is parted."""
+
+BAR = "\N{FULL BLOCK}"
 
 
 class ReportConsole(Console):
@@ -44,26 +54,56 @@ def show(result: Result, console: Console) -> None:
     _say(console, settings)
     for table in workload.tables:
         for drawing in table.drawings(result):
-            console.print()
-            console.print(_table(result, drawing))
+            _show(console, result, drawing)
             _say(console, drawing.remarks, "bold")
     _say(console, facts.withheld(result, workload))
-    _say(console, facts.errors(result), "yellow")
-    _say(console, facts.failures(result, workload), "red")
+    _say(console, facts.errors(result), "yellow", whole=True)
+    _say(console, facts.failures(result, workload), "red", whole=True)
     _say(console, facts.lacking(result, workload))
     _say(console, facts.absences(result))
     _say(console, [f"\n{line}" for line in facts.noise(result, workload)])
-    _say(console, [f"Note: {note}" for note in result.notes], "yellow")
+    _say(console, [f"Note: {note}" for note in result.notes], "yellow", whole=True)
     environment = facts.environment(result)
     if environment:
         _say(console, ["\nEnvironment (complete, for every row, in the JSON file)"], "bold")
         _say(console, [f"  {line}" for line in environment])
-    _say(console, [f"\n{facts.stamp(result)}", f"repeat with: {result.command}"])
+    _say(console, [f"\n{facts.stamp(result)}", f"repeat with: {result.command}"], whole=True)
+    show_summary([result], console)
 
 
-def _say(console: Console, lines: Sequence[str], style: str = "") -> None:
+def show_summary(results: Sequence[Result], console: Console) -> None:
+    """Print what results come to: sentences, and a picture."""
+    found = summary(results)
+    console.print()
+    _say(console, found.sentences, "bold")
+    if found.pictured is not None:
+        _picture(found.pictured, console)
+
+
+def _picture(finding: Finding, console: Console) -> None:
+    """The rows of a finding as bars of characters."""
+    metric = finding.contest.metrics[0]
+    figures = {
+        name: (row, figure.median)
+        for name, row in finding.rows().items()
+        if (figure := row.summary(metric.name)) is not None
+    }
+    largest = max((value for _, value in figures.values()), default=0.0)
+    if not largest or finding.contest.counted:
+        return
+    room = min(console.width, 100) - 34
+    _say(console, [f"\n{metric.title_with_unit} ({metric.better} is better)"])
+    for name, (row, value) in figures.items():
+        bar = BAR * max(1, round(room * value / largest))
+        note = f"  {note}" if (note := failed_note(row)) else ""
+        _say(console, [f"{name:>7}  {bar} {number(value)}{note}"])
+    _say(console, [f"{name:>7}: {row.label}" for name, (row, _) in figures.items()], "dim")
+
+
+def _say(console: Console, lines: Sequence[str], style: str = "", *, whole: bool = False) -> None:
+    """Print lines, wrapped between words; ``whole`` are those that somebody may copy."""
     for line in lines:
-        console.print(Text(_plain(line), style=style), soft_wrap=True, highlight=False)
+        console.print(Text(plain(line), style=style), soft_wrap=whole, highlight=False)
 
 
 def show_comparison(found: Verdicts, console: Console) -> None:
@@ -78,7 +118,7 @@ def show_comparison(found: Verdicts, console: Console) -> None:
     _say(console, found.remarks, "yellow")
     _say(console, found.subject)
     if found.changes:
-        console.print(_table(None, found.drawing()))
+        _show(console, None, found.drawing())
     _say(console, [f"not compared  {name}: {why}" for name, why in found.missing.items()])
     counts = Counter(change.verdict for change in found.changes)
     if found.broken:
@@ -89,38 +129,67 @@ def show_comparison(found: Verdicts, console: Console) -> None:
 def show_recommendation(found: Recommendation, console: Console) -> None:
     """Print what to set, why, and how it is written."""
     for one in found.advice:
-        _say(console, [f"{one.setting} = {one.value}"], "bold")
+        _say(console, [one.change()], "bold")
         _say(console, [f"  {one.reason}"])
     for setting, why in found.lacking.items():
         _say(console, [f"{setting}: {why}"], "yellow")
     if found.advice:
         for name, text in found.forms().items():
             _say(console, [f"\n{name}"], "bold")
-            _say(console, [f"  {text}"])
+            _say(console, [f"  {text}"], whole=True)
+
+
+def _show(console: Console, result: Result | None, drawing: Drawing) -> None:
+    """Print a table, in as many parts as its width takes."""
+    for part in _parts(drawing, console.width):
+        _say(console, [f"\n{part.title}"], "italic")
+        console.print(_table(result, part))
+
+
+def _parts(drawing: Drawing, width: int) -> list[Drawing]:
+    """A table as it is, or with some of its columns each, the names beside all of them."""
+    widths = [
+        2 + max(map(len, [*heading.split(), *(line.cells[place] for line in drawing.lines)]))
+        for place, heading in enumerate(drawing.headings)
+    ]
+    names = max(map(len, [drawing.heading, *(line.name for line in drawing.lines)])) + 1
+    if names + sum(widths) <= width:
+        return [drawing]
+    room = width - min(names, WIDEST_NAME)
+    groups: list[list[int]] = [[]]
+    for place, wide in enumerate(widths):
+        if groups[-1] and sum(widths[each] for each in groups[-1]) + wide > room:
+            groups.append([])
+        groups[-1].append(place)
+    return [
+        replace(
+            drawing,
+            title=drawing.title if not index else f"{drawing.title} (continued)",
+            headings=[drawing.headings[place] for place in places],
+            lines=[
+                replace(line, cells=[line.cells[place] for place in places])
+                for line in drawing.lines
+            ],
+        )
+        for index, places in enumerate(groups)
+    ]
 
 
 def _table(result: Result | None, drawing: Drawing) -> RichTable:
     drawn = RichTable(
-        title=Text(_plain(drawing.title), "table.title"),
-        title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column(Text(_plain(drawing.heading)), overflow="fold")
+    drawn.add_column(Text(plain(drawing.heading)), overflow="fold")
     for heading in drawing.headings:
-        drawn.add_column(Text(_plain(heading)), justify="right", no_wrap=True)
+        drawn.add_column(Text(plain(heading)), justify="right", overflow="fold")
     for line in drawing.lines:
         style = "" if result is None else _style(result, line.row)
-        cells = [Text(_plain(text)) for text in (line.name, *line.cells)]
+        cells = [Text(plain(text)) for text in (line.name, *line.cells)]
         drawn.add_row(*cells, style=style)
     return drawn
-
-
-def _plain(text: str) -> str:
-    """The text with its ends of lines, and nothing else that a terminal obeys."""
-    return "\n".join(map(harmless, text.split("\n")))
 
 
 def _style(result: Result, row: Row | None) -> str:

@@ -1,118 +1,18 @@
 """A scenario: one value on each axis that a workload uses.
 
-Invariants: a value is always one of :data:`AXES`, but for the axes that are
-open (a driver must be registered, an interpreter be there); ``None`` means that the
-workload does not use that axis. The label names every used axis and so is
-unique within a workload; a build is named, with the driver (``oxlite-seed``),
-only where it is not the driver's default one.
+Which axes there are, and what their values mean, the workloads say: see
+:mod:`oxlite.bench.scenarios.axes`.
 
-The axes:
-
-``driver``
-    who talks to SQLite: a name of :mod:`oxlite.bench.drivers.catalogue`.
-``journal``
-    ``rollback`` (SQLite's DELETE) or ``wal``.
-``pragmas``
-    ``stock`` (nothing set), ``tuned``, ``durable``: see
-    :mod:`oxlite.bench.scenarios.pragmas`.
-``busy``
-    how a lock is waited for: ``none`` (not at all), ``backoff`` (SQLite's own
-    table of growing sleeps), ``fair`` (a constant millisecond, native),
-    ``gate`` (Oxlite's queue); and three that are handlers of the lab, in Python:
-    ``jitter``, ``reversed`` and ``held`` (``backoff`` without letting go of the GIL), see
-    :mod:`oxlite.bench.drivers.handlers`.
-``build``
-    the flags SQLite was compiled with: ``own`` (whatever the driver brings),
-    or, for Oxlite, ``tuned`` (the project's), ``stock`` (the crate's), ``seed``
-    (those of the benchmarks this lab replicates); the same SQLite version.
-``disturbance``
-    what else goes on: ``calm`` (nothing), ``outsiders`` (half of the processes
-    use the standard library's SQLite), ``kills`` (writers are killed).
-``style``
-    how threads come by a connection for one write: ``own`` (each has one),
-    ``reconnect`` (opened for it), ``mutex`` (one connection behind one lock),
-    ``pool`` (a few, lent), ``explicit`` (its own, in an explicit transaction),
-    ``group`` and ``each`` (Oxlite's ``Database``, many writes in a commit, or one).
-``step``
-    how far up the ladder of settings: see
-    :mod:`oxlite.bench.workloads.inserts.steps`.
-``commit``
-    how a commit becomes durable: ``each`` (by itself, as the pragmas say) or
-    ``shared`` (Oxlite's processes share their syncs).
-``operation``
-    what each task does: ``read`` (a row by its key) or ``insert`` (a row, durably).
-``call``
-    how a task calls for it: ``database`` (Oxlite's ``aio.Database``), or one connection
-    for all tasks, by a ``cursor`` or by ``fetchall`` (``execute_fetchall``).
-``settings``
-    how a Django site's database is configured: see :mod:`oxlite.bench.workloads.web.ladder`.
-``mix``
-    how often each thing is asked of a web application: see
-    :mod:`oxlite.bench.workloads.web.parameters`.
-``mapper``
-    the object-relational mapper above the driver: ``sqlalchemy`` or ``django``.
-``processes``
-    how many processes, as the user named.
-``threads``
-    how many threads in each of them, likewise.
-``tasks``
-    how many tasks of one event loop, likewise.
-``clients``
-    how many clients of a server, likewise.
-``long``
-    how many long transactions are run beside them, likewise.
-``interpreter``
-    the Python that workers run on, as the user named it: see
-    :mod:`oxlite.bench.scenarios.interpreters`.
+Invariants: every scenario has a driver; two with the same values are equal, whatever their order.
+The label names every axis in the order in which the workload names them, and so is unique within
+a workload; a build is named, with the driver (``oxlite-seed``), only where it is not the driver's
+default one.
 """
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from oxlite.bench.errors import UsageError, unknown
-
-POLICIES = ("none", "backoff", "fair", "gate")
-"""The values of the ``busy`` axis that are policies of a driver."""
-
-WAITING = tuple(policy for policy in POLICIES if policy != "none")
-"""Those that wait."""
-
-HANDLERS = ("jitter", "reversed", "held")
-"""The values of the ``busy`` axis that are handlers of the lab."""
-
-AXES: Mapping[str, tuple[str, ...]] = {
-    "journal": ("rollback", "wal"),
-    "pragmas": ("stock", "tuned", "durable"),
-    "busy": (*POLICIES, *HANDLERS),
-    "build": ("own", "tuned", "stock", "seed"),
-    "disturbance": ("calm", "outsiders", "kills"),
-    "style": ("own", "reconnect", "mutex", "pool", "explicit", "group", "each"),
-    "step": (
-        "defaults",
-        "wal",
-        "normal",
-        "temp_store",
-        "exclusive",
-        "cache",
-        "prepared",
-        "by_10",
-        "by_100",
-        "at_once",
-    ),
-    "commit": ("each", "shared"),
-    "operation": ("read", "insert"),
-    "call": ("database", "cursor", "fetchall"),
-    "settings": ("defaults", "immediate", "timeout", "rollback", "wal", "engine"),
-    "mix": ("read_heavy", "write_heavy", "balanced", "single_insert"),
-    "mapper": ("sqlalchemy", "django"),
-}
-"""The values of every axis that is not open."""
-
-COUNTS = ("processes", "threads", "tasks", "clients", "long")
-"""The axes whose values are numbers, chosen for a run; a label says of what."""
-
-OPEN_AXES = ("driver", *COUNTS, "interpreter")
-"""The axes whose values are known elsewhere: the registered drivers, what the run names."""
+from oxlite.bench.scenarios.axes import BUILD, Axis
 
 UNNAMED_BUILDS = ("own", "tuned")
 
@@ -120,80 +20,95 @@ ANY = "any"
 """Stands in a filter for every value: the axis must be there."""
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """One combination of conditions; compare and hash by value."""
+class Scenario(Mapping[str, str]):
+    """One combination of conditions: values by axis; ``None`` leaves an axis out."""
 
-    driver: str
-    journal: str | None = None
-    pragmas: str | None = None
-    busy: str | None = None
-    build: str | None = None
-    disturbance: str | None = None
-    style: str | None = None
-    step: str | None = None
-    commit: str | None = None
-    operation: str | None = None
-    call: str | None = None
-    settings: str | None = None
-    mix: str | None = None
-    mapper: str | None = None
-    processes: str | None = None
-    threads: str | None = None
-    tasks: str | None = None
-    clients: str | None = None
-    long: str | None = None
-    interpreter: str | None = None
+    __slots__ = ("_values",)
 
-    def __post_init__(self) -> None:
-        """Refuse values that are not of the axis."""
-        for axis, value in self.used().items():
-            if axis not in OPEN_AXES and value not in AXES[axis]:
-                raise unknown(f"value of the axis {axis}", value, AXES[axis])
+    def __init__(self, driver: str, **axes: str | None) -> None:
+        used = {axis: value for axis, value in axes.items() if value is not None}
+        self._values: Mapping[str, str] = {"driver": driver, **used}
 
-    def used(self) -> dict[str, str]:
-        """The axes in use and their values, in the order of the fields."""
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {axis: value for axis, value in values if value is not None}
+    def __getitem__(self, axis: str) -> str:
+        """The value on an axis that it uses."""
+        return self._values[axis]
+
+    def __iter__(self) -> Iterator[str]:
+        """The axes that it uses, in order."""
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        """How many axes it uses."""
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        """By value."""
+        return hash(frozenset(self._values.items()))
+
+    def __repr__(self) -> str:
+        """As it is made."""
+        return f"Scenario({', '.join(f'{axis}={value!r}' for axis, value in self.items())})"
+
+    @property
+    def driver(self) -> str:
+        """Who talks to the database."""
+        return self["driver"]
+
+    def but(self, **axes: str) -> "Scenario":
+        """The same with other values on some axes."""
+        return Scenario(**{**self._values, **axes})
+
+    def counts(self) -> list[int]:
+        """Its values that are numbers: how many are at work."""
+        return [int(value) for value in self.values() if value.isdigit()]
 
     @property
     def label(self) -> str:
         """The name of the row: ``oxlite wal tuned fair``."""
-        return self.label_of(self.used())
+        return self.label_of(self)
 
     def label_of(self, axes: Container[str]) -> str:
-        """The label with some of the axes alone."""
-        used = {axis: value for axis, value in self.used().items() if axis in axes}
-        build = used.pop("build", "own")
-        if build not in UNNAMED_BUILDS:
-            used["driver"] = f"{self.driver}-{build}"
-        return " ".join(
-            f"{value} {axis}" if axis in COUNTS else value for axis, value in used.items()
-        )
+        """The label with some of the axes alone; a number is named with its axis."""
+        words = [
+            f"{value} {axis}" if value.isdigit() else value
+            for axis, value in self.items()
+            if axis in axes and axis not in {"driver", "build"}
+        ]
+        if "driver" in axes:
+            words.insert(0, self.driver)
+        if "build" in axes and (build := self.get("build", "own")) not in UNNAMED_BUILDS:
+            words[:1] = [f"{self.driver}-{build}"]
+        return " ".join(words)
 
 
-def parse_filter(text: str) -> dict[str, str]:
+def parse_filter(text: str, axes: Sequence[Axis]) -> dict[str, str]:
     """Read ``axis=value,axis=value`` as the user writes it after ``--scenario``.
 
-    ``axis=any`` chooses the scenarios that have the axis. Values of the open axes are
-    checked where they are known.
+    ``axis=any`` chooses the scenarios that have the axis. Values that only a run knows are
+    checked there.
+
+    Args:
+        text: what the user wrote.
+        axes: those of the workload.
 
     Raises:
         UsageError: no such axis or value, an axis given twice, or not of this form.
     """
+    known = {axis.name: axis for axis in (*axes, BUILD)}
     chosen: dict[str, str] = {}
     for part in text.split(","):
-        axis, separator, value = (word.strip() for word in part.partition("="))
+        name, separator, value = (word.strip() for word in part.partition("="))
         if not separator or not value:
             raise UsageError(
                 f"a scenario is written axis=value,axis=value (driver=oxlite,journal=wal), "
                 f"not {text!r}"
             )
-        if axis not in OPEN_AXES and axis not in AXES:
-            raise unknown("axis", axis, [*OPEN_AXES, *AXES])
-        if axis in chosen:
-            raise UsageError(f"the axis {axis!r} is given twice in {text!r}")
-        if axis in AXES and value not in {ANY, *AXES[axis]}:
-            raise unknown(f"value of the axis {axis}", value, AXES[axis])
-        chosen[axis] = value
+        if name not in known:
+            raise unknown("axis", name, known)
+        if name in chosen:
+            raise UsageError(f"the axis {name!r} is given twice in {text!r}")
+        values = known[name].values
+        if name != "driver" and values and value not in {ANY, *values}:
+            raise unknown(f"value of the axis {name}", value, values)
+        chosen[name] = value
     return chosen

@@ -1,7 +1,7 @@
 """``oxlite bench``: run a workload of the lab and print its report.
 
-Each workload is a command in a module of its own; ``options`` has what they share. Beside
-them stand the commands for results that were stored.
+``workload`` makes a command of each workload. Beside them stand the commands for results that were
+stored, each in a module of its own.
 
 Exit codes: 0 every row was measured and every file written, 1 a row failed or a
 file could not be written after the run; for the others see :mod:`oxlite.cli`.
@@ -10,21 +10,13 @@ No logic here: options in, :mod:`oxlite.bench.lab` does it.
 
 import typer
 
+from oxlite.bench.workloads.catalogue import WORKLOADS
 from oxlite.cli.bench.all import every
-from oxlite.cli.bench.busy import busy
 from oxlite.cli.bench.compare import compare
-from oxlite.cli.bench.driver import driver
-from oxlite.cli.bench.gate import gate
-from oxlite.cli.bench.gil import gil
-from oxlite.cli.bench.inserts import inserts
-from oxlite.cli.bench.kv import kv
-from oxlite.cli.bench.orm import orm
 from oxlite.cli.bench.recommend import recommend
 from oxlite.cli.bench.report import report
-from oxlite.cli.bench.shared import shared
-from oxlite.cli.bench.tasks import tasks
-from oxlite.cli.bench.web import web
-from oxlite.cli.suggesting import SuggestingGroup
+from oxlite.cli.bench.workload import command
+from oxlite.cli.suggestions import SuggestingGroup
 
 __all__ = ["bench"]
 
@@ -40,10 +32,8 @@ def _lab() -> None:
     """Benchmarks on this machine, with everything needed to repeat them."""
 
 
-for _command in (orm, kv, inserts, driver, gil, gate, shared, busy, web):
-    bench.command()(_command)
-# Words of Python's, so no function can or should be called so.
-bench.command("async")(tasks)
+for _workload in WORKLOADS:
+    bench.command(_workload.name)(command(_workload))
 bench.command("all")(every)
 bench.command()(report)
 bench.command()(compare)

@@ -7,8 +7,8 @@ import typer
 
 from oxlite import harmless
 from oxlite.bench.report.progress import SeriesLines
-from oxlite.bench.report.terminal import ReportConsole
-from oxlite.bench.series import Series, perform_all
+from oxlite.bench.report.terminal import ReportConsole, show_summary
+from oxlite.bench.series import FULL_SECONDS, QUICK_SECONDS, Series, perform_all
 from oxlite.cli.bench.options import EXIT_FAILED, Directory
 
 
@@ -17,7 +17,7 @@ def every(
         list[str] | None, typer.Option(help="Only this workload. Repeatable.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The quick selection of each: some five minutes.")
+        bool, typer.Option("--quick", help="The quick selection of each: some three minutes.")
     ] = False,
     results: Annotated[
         Path, typer.Option(help="The directory of the JSON files and of the report.")
@@ -25,7 +25,10 @@ def every(
     again: Annotated[bool, typer.Option("--again", help="Measure what is finished too.")] = False,
     time_budget: Annotated[
         float | None,
-        typer.Option(help="Seconds: of each workload (default 7200), of all with --quick (240)."),
+        typer.Option(
+            help=f"Seconds: of each workload (default {FULL_SECONDS:g}), "
+            f"of all with --quick ({QUICK_SECONDS:g})."
+        ),
     ] = None,
     directory: Directory = None,
 ) -> None:
@@ -33,6 +36,8 @@ def every(
     console = ReportConsole()
     series = Series(results, workload or (), quick, again, time_budget, directory)
     outcome = perform_all(series, SeriesLines(console))
+    if outcome.results:
+        show_summary(outcome.results, console)
     if outcome.report is not None:
         typer.echo(harmless(f"report: {outcome.report}"))
     else:

@@ -1,11 +1,11 @@
-"""``oxlite bench compare``: options in, :mod:`oxlite.bench.comparing` does it."""
+"""``oxlite bench compare``: options in, :mod:`oxlite.bench.changes` does it."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oxlite.bench import comparing
+from oxlite.bench import changes
 from oxlite.bench.report.terminal import ReportConsole, show_comparison
 from oxlite.bench.stored import read
 
@@ -21,19 +21,19 @@ def compare(
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="Smaller changes are none, in parts.", min=0, max=10)
-    ] = comparing.THRESHOLD,
+    ] = changes.THRESHOLD,
     alpha: Annotated[
         float,
         typer.Option(
             help="How probable it may be that equal runs are called different.", min=0.0001, max=0.5
         ),
-    ] = comparing.ALPHA,
+    ] = changes.ALPHA,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Compare runs of unlike conditions too.")
     ] = False,
 ) -> None:
     """Two runs of one workload: what has become better, or worse (exit code 1)."""
-    found = comparing.compare(
+    found = changes.compare(
         read(old), read(new), metrics=metric or (), alpha=alpha, threshold=threshold, anyway=anyway
     )
     show_comparison(found, ReportConsole())

@@ -19,6 +19,13 @@ def recommend(
         float | None,
         typer.Option(help="The part of the application's statements that write, 0 to 1."),
     ] = None,
+    today: Annotated[
+        str,
+        typer.Option(
+            help="What the application runs now: stdlib (as it comes), tuned (WAL and "
+            "synchronous=NORMAL), or oxlite."
+        ),
+    ] = "stdlib",
     directory: Annotated[
         Path, typer.Option(help="Where the application's database is (default: here).")
     ] = Path(),
@@ -28,5 +35,7 @@ def recommend(
 ) -> None:
     """Settings for this machine and this mix, each with the measured reason."""
     results = read_all(files or stored_in(Path("oxlite-bench")))
-    found = advice.recommend(results, writes=writes, directory=directory, anyway=anyway)
+    found = advice.recommend(
+        results, today=today, writes=writes, directory=directory, anyway=anyway
+    )
     show_recommendation(found, ReportConsole())

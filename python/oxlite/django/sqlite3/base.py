@@ -30,7 +30,8 @@ from django.utils.functional import cached_property
 
 import oxlite
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
-from oxlite.django.reading import takes_read_only_turn, without_read_only_turns
+from oxlite.connection import confine
+from oxlite.django.next_transaction import next_is_read_only, without_read_only_next
 from oxlite.django.sqlite3.client import DatabaseClient
 from oxlite.django.sqlite3.creation import DatabaseCreation
 from oxlite.django.sqlite3.features import DatabaseFeatures
@@ -39,7 +40,6 @@ from oxlite.django.sqlite3.operations import DatabaseOperations
 from oxlite.django.sqlite3.options import check_options
 from oxlite.django.sqlite3.schema import DatabaseSchemaEditor
 from oxlite.django.sqlite3.validation import DatabaseValidation
-from oxlite.opening import confine
 
 __all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper", "SQLiteLoggedCursorWrapper"]
 
@@ -166,7 +166,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     def connect(self) -> None:
         """Open the connection, and do what receivers of ``connection_created`` do with it."""
         # Their transactions are not the one that a request only reads in.
-        with without_read_only_turns():
+        with without_read_only_next():
             super().connect()
         self._never_writes = _refuses_writes(self.connection)
 
@@ -311,7 +311,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             self._changes_taken_back += self.connection.total_changes - self._changes_before
 
     def _start_transaction_under_autocommit(self) -> None:
-        if self.begins_read_only or takes_read_only_turn(self.alias):
+        if self.begins_read_only or next_is_read_only(self.alias):
             self._begin_read_only()
         elif self._never_writes:
             # SQLite would refuse the write lock, but only when this thread had come to its turn.
@@ -332,7 +332,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
     def _savepoint(self, sid: str) -> None:
         # Where a test has begun the transaction, the request's own is this savepoint.
         super()._savepoint(sid)
-        if takes_read_only_turn(self.alias) and not self._only_reads:
+        if next_is_read_only(self.alias) and not self._only_reads:
             self.set_read_only(True)
             self._read_only_savepoint = sid
 
@@ -355,7 +355,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     @cached_property
     def wrap_database_errors(self) -> "_ErrorWrapper":
-        """What turns the driver's errors into Django's."""
+        """What aliases the driver's errors into Django's."""
         return _ErrorWrapper(self)
 
     def note_rollback(self) -> None:

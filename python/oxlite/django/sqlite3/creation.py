@@ -2,7 +2,7 @@
 
 For the standard library's driver Django copies the file of a test database, and of one in memory
 nothing (a forked child has its parent's memory) or a file on the way. Here a file in WAL mode is
-copied by SQLite, which knows what is in the log; and a forked child, which is refused its parent's
+copied by SQLite, which knows what is in the WAL; and a forked child, which is refused its parent's
 connections, is given what is in memory as an image. Copies are made past ``sqlite3.connect``, which
 instrumentation may have wrapped: they are not the site's statements.
 
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 import django
 from django.db.backends.sqlite3.creation import DatabaseCreation as StockDatabaseCreation
 
-from oxlite.opening import driver_connection
+from oxlite.connection import driver_connection
 from oxlite.sqlite3 import Connection
 
 __all__ = ["DatabaseCreation"]

@@ -9,39 +9,45 @@ Invariant: nothing is dropped. An option is handed to the driver or to Django, o
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 
+from oxlite.schema import URI_PARAMETERS, accepts, options
+
 __all__ = ["OPTIONS", "check_options"]
 
 
-class _Option(NamedTuple):
-    """One option: how it is called in a message, and its types."""
+class _Wanted(NamedTuple):
+    """What an option takes: in words, and whether a value is that."""
 
-    what: str
-    types: tuple[type, ...]
+    takes: str
+    accepts: Callable[[Any], bool]
 
 
-_NUMBER: Final = (int, float)
-_NONE: Final = type(None)
-OPTIONS: Final[Mapping[str, _Option]] = {
-    "allow_no_locking": _Option("True or False", (bool,)),
-    "busy": _Option("a busy policy by name", (str, _NONE)),
-    "busy_handler": _Option("a function", (Callable, _NONE)),  # type: ignore[arg-type]
-    "cached_statements": _Option("a number of statements", (int,)),
-    "check_same_thread": _Option("True or False", (bool,)),
-    "detect_types": _Option("a number", (int,)),
-    "durable_commit": _Option("'each' or 'shared'", (str,)),
-    "extensions": _Option("a list of paths or names", (list, tuple, _NONE)),
-    "factory": _Option("a subclass of oxlite.Connection", (type, _NONE)),
-    "init_command": _Option("SQL, statements ended by semicolons", (str,)),
-    "journal": _Option("'profile' or 'keep'", (str,)),
-    "pragmas": _Option("a mapping", (Mapping, _NONE)),
-    "profile": _Option("a profile by name", (str,)),
-    "statement_timeout": _Option("a number of seconds", (*_NUMBER, _NONE)),
-    "timeout": _Option("a number of seconds, 0 or more", _NUMBER),
-    "transaction_mode": _Option("'DEFERRED', 'IMMEDIATE', 'EXCLUSIVE' or None", (str, _NONE)),
+def _of_driver() -> dict[str, _Wanted]:
+    """The driver's own options."""
+    wanted = {option.name: _Wanted(option.takes, partial(accepts, option)) for option in options()}
+    for name in ("autocommit", "isolation_level", "uri"):  # Django has its own words for them
+        del wanted[name]
+    timeout = wanted["timeout"]
+    # The driver takes a negative one for 0, without a word.
+    wanted["timeout"] = _Wanted(
+        f"{timeout.takes}, 0 or more", lambda value: timeout.accepts(value) and value >= 0
+    )
+    return wanted
+
+
+OPTIONS: Final[Mapping[str, _Wanted]] = {
+    "init_command": _Wanted(
+        "SQL, statements ended by semicolons", lambda value: isinstance(value, str)
+    ),
+    "transaction_mode": _Wanted(
+        "'DEFERRED', 'IMMEDIATE', 'EXCLUSIVE' or None",
+        lambda value: value is None or isinstance(value, str),
+    ),
+    **_of_driver(),
 }
 """The options there are."""
 
@@ -62,17 +68,16 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "uri": "a NAME that begins with file: is always a URI",
     **dict.fromkeys(_OF_THE_DATABASE, "it stands beside OPTIONS, not in it"),
 }
-_URI_PARAMETERS: Final = {"cache", "immutable", "mode", "modeof", "nolock", "psow", "vfs"}
 
 
-def check_options(alias: str, options: Mapping[str, Any]) -> None:
+def check_options(alias: str, given: Mapping[str, Any]) -> None:
     """Check the names and types of a database's OPTIONS; the driver checks their values.
 
     Raises:
         django.core.exceptions.ImproperlyConfigured: An unknown option, one that belongs
             elsewhere, or a value of the wrong type, or one that means nothing.
     """
-    for name, value in options.items():
+    for name, value in given.items():
         if not isinstance(name, str):
             raise ImproperlyConfigured(
                 f"{_place(alias)}: an option's name is a string, not {name!r}"
@@ -81,27 +86,11 @@ def check_options(alias: str, options: Mapping[str, Any]) -> None:
         option = OPTIONS.get(name)
         if option is None:
             raise ImproperlyConfigured(f"{_place(alias)}: {_refusal(name)}")
-        wrong_boolean = isinstance(value, bool) and bool not in option.types
-        if (
-            wrong_boolean
-            or not isinstance(value, option.types)
-            or not _means_something(name, value)
-        ):
+        if not option.accepts(value):
             raise ImproperlyConfigured(
-                f"{_place(alias)}[{name!r}] must be {option.what}, not {value!r}"
+                f"{_place(alias)}[{name!r}] must be {option.takes}, not {value!r}"
                 f" ({type(value).__name__})"
             )
-
-
-def _means_something(name: str, value: Any) -> bool:
-    """Whether a value is one of those that the driver would take without a word, and should not."""
-    import oxlite
-
-    if name == "timeout":
-        return bool(value >= 0)
-    if name == "factory" and value is not None:
-        return issubclass(value, oxlite.Connection)
-    return True
 
 
 def _place(alias: str) -> str:
@@ -114,16 +103,20 @@ def _refusal(name: str) -> str:
 
     if name in _ELSEWHERE:
         return f"{name} does not belong here: {_ELSEWHERE[name]}"
-    if name in _URI_PARAMETERS:
+    if name in URI_PARAMETERS:
         return f"{name} is a parameter of SQLite's URIs: write NAME as 'file:…?{name}=…'"
     pragmas = {pragma for settings in oxlite.profiles().values() for pragma in settings}
     if name in pragmas:
         return f"{name} is a pragma: write it in pragmas, {{'pragmas': {{{name!r}: …}}}}"
-    near = _nearest(name, [*OPTIONS, *_ELSEWHERE, *_URI_PARAMETERS, *pragmas])
+    near = _nearest(name, [*OPTIONS, *_ELSEWHERE, *URI_PARAMETERS, *pragmas])
     return f"unknown option {name!r}; {near}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     by_lower_case = {one.lower(): one for one in known}
     near = difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.6)
-    return f"did you mean {by_lower_case[near[0]]}?" if near else f"there are: {', '.join(OPTIONS)}"
+    return (
+        f"did you mean {by_lower_case[near[0]]}?"
+        if near
+        else f"there are: {', '.join(sorted(OPTIONS))}"
+    )

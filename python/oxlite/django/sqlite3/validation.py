@@ -1,7 +1,7 @@
 """``manage.py check --database default``: what is set and has no effect, and what will hurt later.
 
 Invariants: no file of a database is opened but by SQLite; none is made, and none is written (the
-files beside one may be made: the log's, the gate's), nor turned to another journal mode, but by
+files beside one may be made: the WAL's, the gate's), nor turned to another journal mode, but by
 ``init_command`` and by receivers of ``connection_created``.
 """
 
@@ -110,9 +110,11 @@ class DatabaseValidation(BaseDatabaseValidation):
                 "Let the application create files in the folder of the database.",
             )
         shared = driver.shared_commit_statistics()
-        if shared is not None and shared["no_sharing"]:
+        if shared is not None and shared["shared_commit_unavailable"]:
             yield self._warning(
-                "W001", f"durable_commit = 'shared' has no effect: {shared['no_sharing']}", hint
+                "W001",
+                f"durable_commit = 'shared' has no effect: {shared['shared_commit_unavailable']}",
+                hint,
             )
 
     def _without_waiting(self) -> Iterator[CheckMessage]:
@@ -140,7 +142,7 @@ class DatabaseValidation(BaseDatabaseValidation):
                 visitor.execute("BEGIN IMMEDIATE")
                 visitor.execute("ROLLBACK")
             queue = visitor.queue_statistics()
-        return queue["no_gate"] if queue is not None else None
+        return queue["process_queue_unavailable"] if queue is not None else None
 
     def _undone(self) -> Iterator[CheckMessage]:
         """What the connection has otherwise than it was opened with, whoever has set it."""

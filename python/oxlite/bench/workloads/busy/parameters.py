@@ -1,62 +1,26 @@
-"""What shapes a run of ``busy``, and the work that follows from it."""
+"""What shapes a run of ``busy``."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oxlite.bench.errors import UsageError, require_between
-
-MAXIMUM_PROCESSES = 1000
-MAXIMUM_THREADS = 1000
-MAXIMUM_COUNT = 1_000_000
-MAXIMUM_SECONDS = 86_400
+from oxlite.bench.parameters import LONGEST_SECONDS, Parameters, parameter, timeout
 
 
 @dataclass(frozen=True)
-class BusyParameters:
-    """What shapes the work.
+class BusyParameters(Parameters):
+    """What shapes the work."""
 
-    Attributes:
-        processes: how many children there are, each number a scenario.
-        threads: how many threads each child has, likewise.
-        long: how many long transactions the parent runs, likewise.
-        hold_seconds: how long each of those takes.
-        transactions: how many each thread of a child runs.
-        timeout_seconds: how long a transaction waits for the lock.
-    """
-
-    processes: Sequence[int] = (4, 8)
-    threads: Sequence[int] = (2, 4)
-    long: Sequence[int] = (0, 1, 2)
-    hold_seconds: float = 1.0
-    transactions: int = 1
-    timeout_seconds: float = 5.0
-
-    def __post_init__(self) -> None:
-        """Refuse what is out of range."""
-        for name, minimum, maximum in (
-            ("processes", 1, MAXIMUM_PROCESSES),
-            ("threads", 1, MAXIMUM_THREADS),
-            ("long", 0, MAXIMUM_COUNT),
-        ):
-            counts = tuple(dict.fromkeys(getattr(self, name)))
-            object.__setattr__(self, name, counts)
-            if not counts:
-                raise UsageError(f"--{name} must be at least one number")
-            for count in counts:
-                require_between(f"--{name}", count, minimum, maximum)
-        require_between("--hold", self.hold_seconds, 0, MAXIMUM_SECONDS)
-        require_between("--transactions", self.transactions, 1, MAXIMUM_COUNT)
-        require_between("--timeout", self.timeout_seconds, 0, MAXIMUM_SECONDS)
-
-
-def work_digest(parameters: BusyParameters) -> str:
-    """The sha256 of the shape of the work: there is nothing random in it."""
-    shape = (
-        parameters.processes,
-        parameters.threads,
-        parameters.long,
-        parameters.hold_seconds,
-        parameters.transactions,
+    processes: Sequence[int] = parameter((4, 8), "Children", quick=(8,), least=1, most=1000)
+    threads: Sequence[int] = parameter(
+        (2, 4), "Threads of each child", quick=(4,), least=1, most=1000
     )
-    return hashlib.sha256(repr(shape).encode()).hexdigest()
+    long: Sequence[int] = parameter(
+        (0, 1, 2), "Long transactions of the parent", quick=(1,), most=1_000_000
+    )
+    hold_seconds: float = parameter(
+        1.0, "Seconds that each of those takes", quick=0.5, most=LONGEST_SECONDS
+    )
+    transactions: int = parameter(
+        1, "Transactions of each thread of a child", least=1, most=1_000_000
+    )
+    timeout_seconds: float = timeout("Seconds to wait for the lock")

@@ -10,22 +10,22 @@ BLOBS = Operations()
 PIECE = 4096
 PIECES = 256
 CONTENT = b"".join(bytes([number]) * PIECE for number in range(PIECES))
+WRITTEN = b"w" * PIECE
 
 
-def _blob(peer: Peer) -> Handle:
-    return peer.keep(peer.blob(peer.table("b", [(CONTENT,)]), "t", "b", 1))
+def _blob(peer: Peer, count: int) -> tuple[Handle, list[int]]:
+    """An open blob, and where each of so many pieces begins."""
+    blob = peer.keep(peer.blob(peer.table("b", [(CONTENT,)]), "t", "b", 1))
+    return blob, [n % PIECES * PIECE for n in range(count)]
 
 
-def _offsets(count: int) -> list[int]:
-    return [n % PIECES * PIECE for n in range(count)]
+def _read(run: Callable[[], int], count: int) -> Batch:
+    """A batch that adds up the first bytes of the pieces."""
+    return Batch(run, sum(n % PIECES for n in range(count)))
 
 
-def _first_bytes(count: int) -> int:
-    return sum(n % PIECES for n in range(count))
-
-
-def _written(blob: Handle, count: int) -> Callable[[object], bool]:
-    """Whether every piece that was written is there; they are put back."""
+def _written(blob: Handle, run: Callable[[], None], count: int) -> Batch:
+    """A batch after which every piece must have been written; they are put back."""
     pieces = min(count, PIECES)
 
     def result(_: object) -> bool:
@@ -33,13 +33,13 @@ def _written(blob: Handle, count: int) -> Callable[[object], bool]:
         found: bytes = blob.read(pieces * PIECE)
         blob.seek(0)
         blob.write(CONTENT)
-        return found == b"w" * PIECE * pieces
+        return found == WRITTEN * pieces
 
-    return result
+    return Batch(run, True, result=result)
 
 
 @BLOBS.operation("blob: open, close", 12_000)
-def opening(peer: Peer, count: int) -> Batch:
+def opened(peer: Peer, count: int) -> Batch:
     """``blobopen`` of a row by its number."""
     connection = peer.table("b", [(CONTENT,)])
 
@@ -56,7 +56,7 @@ def opening(peer: Peer, count: int) -> Batch:
 @BLOBS.operation("blob: seek, read", 32_000)
 def read(peer: Peer, count: int) -> Batch:
     """One piece."""
-    blob, offsets = _blob(peer), _offsets(count)
+    blob, offsets = _blob(peer, count)
 
     def run() -> int:
         total = 0
@@ -65,27 +65,27 @@ def read(peer: Peer, count: int) -> Batch:
             total += blob.read(PIECE)[0]
         return total
 
-    return Batch(run, _first_bytes(count))
+    return _read(run, count)
 
 
 @BLOBS.operation("blob: seek, write", 40_000)
 def write(peer: Peer, count: int) -> Batch:
     """One piece."""
-    blob, offsets, piece = _blob(peer), _offsets(count), b"w" * PIECE
+    blob, offsets = _blob(peer, count)
 
     def run() -> None:
         for offset in offsets:
             blob.seek(offset)
-            blob.write(piece)
+            blob.write(WRITTEN)
 
-    return Batch(run, True, None, _written(blob, count))
+    return _written(blob, run, count)
 
 
 @BLOBS.operation("blob: slice", 30_000)
-def slicing(peer: Peer, count: int) -> Batch:
+def read_slice(peer: Peer, count: int) -> Batch:
     """``blob[a:b]``."""
     peer.standard("slices of a blob", "blobopen")
-    blob, offsets = _blob(peer), _offsets(count)
+    blob, offsets = _blob(peer, count)
 
     def run() -> int:
         total = 0
@@ -93,17 +93,17 @@ def slicing(peer: Peer, count: int) -> Batch:
             total += blob[offset : offset + PIECE][0]
         return total
 
-    return Batch(run, _first_bytes(count))
+    return _read(run, count)
 
 
 @BLOBS.operation("blob: slice assignment", 35_000)
-def slice_assignment(peer: Peer, count: int) -> Batch:
+def write_slice(peer: Peer, count: int) -> Batch:
     """``blob[a:b] = data``."""
     peer.standard("slices of a blob", "blobopen")
-    blob, offsets, piece = _blob(peer), _offsets(count), b"w" * PIECE
+    blob, offsets = _blob(peer, count)
 
     def run() -> None:
         for offset in offsets:
-            blob[offset : offset + PIECE] = piece
+            blob[offset : offset + PIECE] = WRITTEN
 
-    return Batch(run, True, None, _written(blob, count))
+    return _written(blob, run, count)

@@ -4,11 +4,7 @@ Operations on a file read these; all others work in memory, where the driver's
 own share is the largest.
 """
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
+from oxlite.bench.drivers.base import Connection
 
 ROWS = 10_000
 VALUE_CHARACTERS = 64
@@ -29,16 +25,17 @@ def text_value(number: int) -> str:
     return f"{number:0{VALUE_CHARACTERS}x}"
 
 
-def create_database(path: Path, journal: str) -> None:
-    """Make the database that every driver reads; no connection is left open."""
-    numbers = range(ROWS)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute("BEGIN")
-        for statement in SCHEMA:
-            connection.execute(statement)
-        for table, key in (("by_text", text_key), ("by_integer", int)):
-            connection.executemany(
-                f"INSERT INTO {table} VALUES(?,?)", ((key(n), text_value(n)) for n in numbers)
-            )
-        connection.execute("COMMIT")
+def pairs(count: int) -> list[tuple[int, str]]:
+    """The rows below ``count``, by integer key."""
+    return [(number, text_value(number)) for number in range(count)]
+
+
+def fill(connection: Connection) -> None:
+    """Make the tables, and what is in them."""
+    connection.execute("BEGIN", ())
+    for statement in SCHEMA:
+        connection.execute(statement, ())
+    for table, key in (("by_text", text_key), ("by_integer", int)):
+        rows = ((key(number), text) for number, text in pairs(ROWS))
+        connection.executemany(f"INSERT INTO {table} VALUES(?,?)", rows)
+    connection.execute("COMMIT", ())

@@ -2,7 +2,7 @@
 
 ::
 
-    @READING.operation("100 rows", 500)
+    @READS.operation("100 rows", 500)
     def hundred_rows(peer: Peer, count: int) -> Batch:
         ...                          # connections, tables, parameters: not timed
         return Batch(run, expected)  # ``run`` is timed, its result is checked
@@ -12,18 +12,13 @@ beforehand and is the same for every driver; a batch leaves its tables as it
 found them, so that every batch does the same work.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from oxlite.bench.workloads.driver.peers import Peer
 
 Preparation = Callable[[Peer, int], "Batch"]
-
-
-def unchanged(value: object) -> object:
-    """The result of a body that returns it as it is."""
-    return value
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,8 @@ class Batch:
 
     run: Callable[[], Any]
     expected: object
-    before: Callable[[], object] | None = None
-    result: Callable[[Any], object] = unchanged
+    before: Callable[[], object] = lambda: None
+    result: Callable[[Any], object] = lambda value: value
 
 
 @dataclass(frozen=True)
@@ -68,21 +63,14 @@ class Operation:
         return max(1, round(self.count * scale))
 
 
-class Operations:
-    """The operations that one module declares, in order."""
-
-    def __init__(self) -> None:
-        self._declared: list[Operation] = []
+class Operations(list[Operation]):
+    """The operations of one subject, in order."""
 
     def operation(self, name: str, count: int) -> Callable[[Preparation], Preparation]:
-        """Declare the decorated function to prepare the operation ``name``."""
+        """Declare that the function prepares the operation ``name``."""
 
         def declare(prepare: Preparation) -> Preparation:
-            self._declared.append(Operation(name, count, prepare))
+            self.append(Operation(name, count, prepare))
             return prepare
 
         return declare
-
-    def __iter__(self) -> Iterator[Operation]:
-        """The operations, as declared."""
-        return iter(self._declared)

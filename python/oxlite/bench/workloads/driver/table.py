@@ -6,7 +6,7 @@ Invariant: a verdict is about the operations that both drivers did.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from oxlite.bench.comparison import Comparison, times_better
+from oxlite.bench.driver_table import DriverTable, times_better
 from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.harness.statistics import Summary
 from oxlite.bench.layout import spread_of
@@ -15,7 +15,7 @@ SLOWER = 0.95
 """Where a ratio's interval begins below this, the operation may be slower; nearer to 1 is noise."""
 
 
-class OperationTable(Comparison):
+class OperationTable(DriverTable):
     """A line for each operation."""
 
     title: ClassVar[str] = (

@@ -12,20 +12,15 @@ that fails fails alone, and is not tried again.
 import gc
 import hashlib
 import time
-from pathlib import Path
-from typing import Any
 
-from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness import outcomes
 from oxlite.bench.harness.channel import Message
-from oxlite.bench.harness.worker import Task
-from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.harness.task import ScenarioTask
+from oxlite.bench.workloads.driver.catalogue import DriverParameters
 from oxlite.bench.workloads.driver.operation import Batch, Operation
-from oxlite.bench.workloads.driver.parameters import DriverParameters
 from oxlite.bench.workloads.driver.peers import UnavailableError, peer
 
-TIMEOUT_SECONDS = 5.0
 NANOSECONDS_PER_MICROSECOND = 1e3
 SHOWN_CHARACTERS = 60
 
@@ -36,8 +31,7 @@ def timed(batch: Batch) -> tuple[int, object]:
     Raises:
         VerificationError: the result is not the expected one.
     """
-    if batch.before is not None:
-        batch.before()
+    batch.before()
     gc.collect()
     begun_ns = time.perf_counter_ns()
     value = batch.run()
@@ -53,62 +47,55 @@ def _shown(result: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
-def _reason(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-class DriverTask(Task):
+class DriverTask(ScenarioTask[DriverParameters]):
     """One driver's connections and their batches."""
 
+    parameters_type = DriverParameters
+
     def __init__(self, arguments: Message) -> None:
-        self._parameters = DriverParameters(**arguments["parameters"])
-        scenario = Scenario(**arguments["scenario"])
-        self._path = Path(arguments["path"])
-        self._driver = DRIVERS.get(scenario.driver)
-        self._connection = open_connection(self._driver, self._path, scenario, TIMEOUT_SECONDS)
-        self._peer = peer(scenario.driver, self._path, self._connection, self._parameters.seed)
+        super().__init__(arguments)
+        self._peer = peer(
+            self.scenario.driver, self.place.path, self.measured, self.parameters.seed
+        )
+        self.exits.callback(self._peer.close)
         self._figures: dict[str, float] = {}
-        self._digests: dict[str, str] = {}
+        self._results: dict[str, str] = {}
         self._absent: dict[str, str] = {}
         self._failed: dict[str, str] = {}
         self._batches: dict[Operation, Batch] = {}
-        for operation in self._parameters.operations():
+        for operation in self.parameters.operations():
             self._prepare(operation)
         # What lives as long as the process is not to be gone through at each collection.
         gc.collect()
         gc.freeze()
 
     def _prepare(self, operation: Operation) -> None:
-        count = operation.scaled(self._parameters.scale)
         try:
+            count = operation.scaled(self.parameters.scale)
             self._batches[operation] = operation.prepare(self._peer, count)
         except UnavailableError as error:
             self._absent[operation.metric] = str(error)
         except Exception as error:
-            self._failed[operation.metric] = _reason(error)
-
-    def ready(self) -> Message:
-        """Who is measured."""
-        return {"versions": self._driver.versions()}
+            self._failed[operation.metric] = outcomes.line(error)
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Every operation's batches, in rounds."""
         fastest_ns: dict[Operation, int] = {}
-        for _ in range(self._parameters.batches):
+        for _ in range(self.parameters.batches):
             for operation, batch in list(self._batches.items()):
                 try:
                     elapsed_ns, result = timed(batch)
                 except Exception as error:
-                    self._failed[operation.metric] = _reason(error)
+                    self._failed[operation.metric] = outcomes.line(error)
                     del self._batches[operation]
                     continue
-                if operation.metric not in self._digests:
+                if operation.metric not in self._results:
                     digest = hashlib.sha256(repr(result).encode()).hexdigest()
-                    self._digests[operation.metric] = digest
+                    self._results[operation.metric] = digest
                 fastest_ns[operation] = min(fastest_ns.get(operation, elapsed_ns), elapsed_ns)
         self._figures = {
             operation.metric: fastest_ns[operation]
-            / operation.scaled(self._parameters.scale)
+            / operation.scaled(self.parameters.scale)
             / NANOSECONDS_PER_MICROSECOND
             for operation in self._batches
         }
@@ -117,16 +104,7 @@ class DriverTask(Task):
         """Microseconds per operation, and what has none, with reasons."""
         return {
             "figures": self._figures,
-            "digests": self._digests,
+            "digests": self._results,
             "absent": self._absent,
             "failed": self._failed,
         }, b""
-
-    def connection(self) -> tuple[Any, str]:
-        """See the base class."""
-        return self._connection, str(self._path.parent)
-
-    def close(self) -> None:
-        """See the base class."""
-        self._peer.close()
-        self._connection.close()

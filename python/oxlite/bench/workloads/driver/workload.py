@@ -9,25 +9,23 @@ The axis ``interpreter`` is there if the run names interpreters: each is the
 executable of workers, which need Oxlite installed there.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
+from oxlite.bench.contest import Contest
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Metric, Sample
-from oxlite.bench.harness.processes import Worker, WorkerGroup
-from oxlite.bench.harness.run import Session
-from oxlite.bench.harness.scratch import Scratch, copy_synced
+from oxlite.bench.harness.scratch import Scratch
+from oxlite.bench.harness.session import KeptSession
+from oxlite.bench.scenarios.axes import DRIVER, INTERPRETER, JOURNAL, PRAGMAS, Axis
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
-from oxlite.bench.workloads.driver.catalogue import OPERATIONS
-from oxlite.bench.workloads.driver.database import create_database
-from oxlite.bench.workloads.driver.parameters import DriverParameters
+from oxlite.bench.workloads.driver import database
+from oxlite.bench.workloads.driver.catalogue import OPERATIONS, DriverParameters
 from oxlite.bench.workloads.driver.table import OperationTable
 
-TASK = "oxlite.bench.workloads.driver.worker:DriverTask"
 HUNG_BASE_SECONDS = 60.0
 HUNG_SECONDS_PER_BATCH = 60.0
 
@@ -37,30 +35,26 @@ SETTINGS = {"journal": "wal", "pragmas": "tuned"}
 PEERS = ("stdlib", "apsw")
 
 
-class DriverSession:
-    """A worker per scenario, started when first needed and then kept."""
+class DriverSession(KeptSession[DriverParameters]):
+    """A worker per driver."""
 
-    def __init__(self, parameters: DriverParameters, scratch: Scratch, stack: ExitStack) -> None:
-        self._parameters = parameters
-        self._scratch = scratch
-        self._stack = stack
-        self._workers: dict[Scenario, tuple[WorkerGroup, Worker]] = {}
+    name = "driver"
+    task = "oxlite.bench.workloads.driver.worker:DriverTask"
+
+    def __init__(self, parameters: DriverParameters, scratch: Scratch, exits: ExitStack) -> None:
+        super().__init__(parameters, scratch, exits)
         self._digests: dict[str, tuple[str, str]] = {}
 
-    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
-        """See :class:`~oxlite.bench.harness.run.Session`."""
-        group, one = self._workers.get(scenario) or self._start(scenario)
-        batches = self._parameters.batches * max(1.0, self._parameters.scale)
-        group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_BATCH * batches)
-        [(facts, _)] = group.collect()
-        sample = self.sample(scenario, facts)
-        sample.detail = {"versions": one.facts["versions"]}
-        if with_environment:
-            first = scenario == next(iter(self._workers))
-            sample.environment = group.environment(one, scenario.driver, fsync=first)
-        return sample
+    def fill(self, connection: Connection, driver: Driver) -> None:
+        """See the base class."""
+        database.fill(connection)
 
-    def sample(self, scenario: Scenario, facts: Message) -> Sample:
+    def limit_seconds(self) -> float:
+        """See the base class."""
+        batches = self.parameters.batches * max(1.0, self.parameters.scale)
+        return HUNG_BASE_SECONDS + HUNG_SECONDS_PER_BATCH * batches
+
+    def sample(self, scenario: Scenario, facts: Message, payload: bytes) -> Sample:
         """What was measured, without what differs from what the others did."""
         figures, failed = dict(facts["figures"]), dict(facts["failed"])
         for metric, digest in facts["digests"].items():
@@ -70,72 +64,50 @@ class DriverSession:
                 failed[metric] = f"its result is not that of {label}"
         return Sample(figures, absent=facts["absent"], failed=failed)
 
-    def _start(self, scenario: Scenario) -> tuple[WorkerGroup, Worker]:
-        # A label may hold the path of an interpreter.
-        directory = self._scratch.fresh(f"{len(self._workers)} {scenario.driver}")
-        template = directory / "template.db"
-        create_database(template, scenario.journal or "rollback")
-        database = directory / "driver.db"
-        copy_synced(template, database)
-        template.unlink()
-        group = self._stack.enter_context(WorkerGroup(directory))
-        one = group.start(
-            TASK,
-            {
-                "parameters": asdict(self._parameters),
-                "scenario": scenario.used(),
-                "path": str(database),
-            },
-            scenario.build or "own",
-            scenario.interpreter,
-        )
-        group.wait_ready()
-        self._workers[scenario] = group, one
-        return group, one
-
 
 class DriverWorkload(Workload[DriverParameters]):
     """See the module."""
 
     name = "driver"
     title = "what each thing a driver does costs, in one thread"
+    about = """\
+What each thing a driver does costs, in one thread: the standard library, apsw, Oxlite.
+
+If something fails that should work, the exit code is 1. Another Python needs Oxlite with its
+extra `cli`, and apsw if that is to be measured; each has a table of its own.
+"""
+    examples = (
+        "",
+        "--operation blob --operation Row --repeats 21",
+        "--interpreter .venvs/3.12/bin/python --interpreter .venvs/3.13/bin/python",
+    )
     parameters_type = DriverParameters
-    quick: ClassVar = {"batches": 1, "scale": 0.3}
-    axes: ClassVar = {
-        "driver": (*PEERS, "oxlite"),
-        "journal": ("wal",),
-        "pragmas": ("tuned",),
-    }
+    axes: ClassVar[Sequence[Axis]] = (
+        DRIVER.of(*PEERS, "oxlite"),
+        JOURNAL.of("wal"),
+        PRAGMAS.of("tuned"),
+        INTERPRETER,
+    )
     baselines: ClassVar[Sequence[Filter]] = tuple(SETTINGS | {"driver": peer} for peer in PEERS)
     selection: ClassVar[Sequence[Filter]] = ({},)
     quick_selection: ClassVar[Sequence[Filter]] = ({},)
     metrics: ClassVar = METRICS
+    session_type = DriverSession
+    contest: ClassVar = Contest(
+        METRICS, "operations", {"driver": "oxlite"}, [{"driver": PEERS[0]}], counted=True
+    )
     tables: ClassVar = (OperationTable(METRICS, PEERS),)
 
-    def axes_of(self, parameters: DriverParameters) -> Mapping[str, Sequence[str]]:
+    def work(self, parameters: DriverParameters) -> object:
         """See the base class."""
-        if not parameters.interpreter:
-            return self.axes
-        return {**self.axes, "interpreter": parameters.interpreter}
-
-    def work_digest(self, parameters: DriverParameters) -> str:
-        """See the base class."""
-        work = [
-            (operation.name, operation.scaled(parameters.scale))
-            for operation in parameters.operations()
-        ]
-        return hashlib.sha256(repr((parameters.seed, work)).encode()).hexdigest()
-
-    @contextmanager
-    def session(
-        self, parameters: DriverParameters, scenarios: Sequence[Scenario], scratch: Scratch
-    ) -> Iterator[Session]:
-        """See the base class."""
-        with ExitStack() as stack:
-            yield DriverSession(parameters, scratch, stack)
+        operations = parameters.operations()
+        return parameters.seed, [(one.name, one.scaled(parameters.scale)) for one in operations]
 
     def outcome(self, sample: Sample) -> str:
         """See the base class."""
         counts = {"absent": len(sample.absent), "failed": len(sample.failed)}
         rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
         return f"{len(sample.figures)} operations{rest}"
+
+
+WORKLOAD = DriverWorkload()

@@ -11,17 +11,17 @@ Where writers are killed, there is for each kill the time until another process 
 """
 
 import statistics
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness import outcomes
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Metric, Sample
-from oxlite.bench.harness.statistics import jains_index, latencies
+from oxlite.bench.harness.outcomes import NS_PER_MS, percentiles_ms, together, unpacked
+from oxlite.bench.harness.statistics import jains_index
 
-NS_PER_MS = 1e6
 BYTES_PER_WRITE = 10
 
 WRITES = Metric("writes_per_second", "writes per second", "higher", of_all_work=True)
@@ -59,33 +59,18 @@ OUTSIDERS = "outsiders: "
 
 
 @dataclass
-class Outcome:
+class Outcome(outcomes.Outcome):
     """What one process did: one entry per write.
 
     Attributes:
-        waits_ns: how long each took.
-        outcomes: 0, or the number of the error, from 1.
-        errors: the errors by number.
         outsider: whether it is one.
     """
 
-    waits_ns: "array[int]"
-    outcomes: "array[int]"
-    errors: list[str]
     outsider: bool = False
 
-    def done(self) -> int:
-        """How many writes were acknowledged."""
-        return self.outcomes.count(0)
-
     def done_in_time(self) -> int:
-        """How many of them ended in time: the last write of all is the one that did not."""
-        return self.outcomes[:-1].count(0)
-
-    def waits_of_done_ns(self) -> "array[int]":
-        """How long the acknowledged ones took."""
-        pairs = zip(self.waits_ns, self.outcomes, strict=True)
-        return array("Q", (wait_ns for wait_ns, outcome in pairs if not outcome))
+        """How many were acknowledged in time: the last of all is the one that did not end then."""
+        return self.numbers[:-1].count(0)
 
 
 def unpack(facts: Message, payload: bytes, *, outsider: bool) -> Outcome:
@@ -97,10 +82,8 @@ def unpack(facts: Message, payload: bytes, *, outsider: bool) -> Outcome:
     count = len(payload) // BYTES_PER_WRITE
     if not count:
         raise VerificationError("a worker did not write")
-    waits_ns, outcomes = array("Q"), array("H")
-    waits_ns.frombytes(payload[: 8 * count])
-    outcomes.frombytes(payload[8 * count :])
-    return Outcome(waits_ns, outcomes, facts["errors"], outsider)
+    waits_ns, numbers = unpacked(payload, (("Q", count), ("H", count)))
+    return Outcome(waits_ns, numbers, facts["errors"], outsider)
 
 
 def sample(found: Sequence[Outcome], duration_seconds: float) -> Sample:
@@ -108,16 +91,14 @@ def sample(found: Sequence[Outcome], duration_seconds: float) -> Sample:
     ours = [outcome for outcome in found if not outcome.outsider]
     theirs = [outcome for outcome in found if outcome.outsider]
     rates = [outcome.done_in_time() / duration_seconds for outcome in ours]
-    waits_ns = {"write": _waits_ns(ours)}
+    waits_ns = {"write": together(one.times_of_done_ns() for one in ours)}
     figures = {
         WRITES.name: sum(rates),
         LONGEST.name: _longest_ms(ours),
         FEWEST.name: min(rates),
         MOST.name: max(rates),
+        **percentiles_ms(waits_ns["write"], {P99: 99.0}),
     }
-    p99_ns = latencies(waits_ns["write"], (99.0,)).percentiles[99.0]
-    if p99_ns is not None:
-        figures[P99.name] = p99_ns / NS_PER_MS
     fairness = jains_index(rates)
     if fairness is not None:
         figures[JAIN.name] = fairness
@@ -125,7 +106,7 @@ def sample(found: Sequence[Outcome], duration_seconds: float) -> Sample:
         done = sum(outcome.done_in_time() for outcome in theirs)
         figures[OUTSIDERS_WRITES.name] = done / duration_seconds
         figures[OUTSIDERS_LONGEST.name] = _longest_ms(theirs)
-        waits_ns["outsiders' write"] = _waits_ns(theirs)
+        waits_ns["outsiders' write"] = together(one.times_of_done_ns() for one in theirs)
     detail = {
         "processes": [
             {
@@ -136,38 +117,25 @@ def sample(found: Sequence[Outcome], duration_seconds: float) -> Sample:
             for outcome in found
         ]
     }
-    asked = sum(len(outcome.outcomes) for outcome in found)
-    return Sample(figures, asked, _errors(found), waits_ns, detail)
-
-
-def _waits_ns(found: Sequence[Outcome]) -> "array[int]":
-    together = array("Q")
-    for outcome in found:
-        together.extend(outcome.waits_of_done_ns())
-    return together
-
-
-def _longest_ms(found: Sequence[Outcome]) -> float:
-    return max(max(outcome.waits_ns) for outcome in found) / NS_PER_MS
-
-
-def _errors(found: Sequence[Outcome]) -> dict[str, int]:
     errors: Counter[str] = Counter()
     for outcome in found:
         whose = OUTSIDERS if outcome.outsider else ""
-        for number, text in enumerate(outcome.errors, 1):
-            errors[f"{whose}{text}"] += outcome.outcomes.count(number)
-    return dict(errors)
+        errors.update({f"{whose}{text}": count for text, count in outcome.failed().items()})
+    asked = sum(len(outcome.numbers) for outcome in found)
+    return Sample(figures, asked, dict(errors), waits_ns, detail)
+
+
+def _longest_ms(found: Sequence[Outcome]) -> float:
+    return max(max(outcome.times_ns) for outcome in found) / NS_PER_MS
 
 
 def sample_of_kills(facts: Message, payload: bytes) -> Sample:
     """The figures of one run in which writers were killed."""
-    every_ns = array("Q")
-    every_ns.frombytes(payload)
-    times_ns, begun = {}, 0
-    for kind, count in facts["kills"].items():
-        times_ns[kind] = every_ns[begun : begun + count]
-        begun += count
+    kinds = facts["kills"]
+    times_ns = dict(
+        zip(kinds, unpacked(payload, (("Q", count) for count in kinds.values())), strict=True)
+    )
+    every_ns = together(times_ns.values())
     figures = {
         KILLS.name: float(len(every_ns)),
         RECOVERY_MEDIAN.name: statistics.median(every_ns) / NS_PER_MS,

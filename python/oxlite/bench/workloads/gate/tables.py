@@ -28,6 +28,11 @@ from oxlite.bench.workloads.gate.figures import (
 from oxlite.bench.workloads.gate.victim import KINDS
 
 GROUPED = ("processes", "pragmas")
+WAITS = (
+    *(percentile(f"p{percent:g}", "write", percent) for percent in (50.0, 99.0, 99.9)),
+    median("longest", LONGEST),
+    largest("maximum", LONGEST),
+)
 KILLED = "Writers are killed: ms until another commits, by what was killed"
 
 
@@ -80,11 +85,7 @@ TABLES = (
     Table(
         "Wait of one write, ms; the ratios are of the longest, above 1 is shorter",
         (
-            percentile("p50", "write", 50.0),
-            percentile("p99", "write", 99.0),
-            percentile("p99.9", "write", 99.9),
-            median("longest", LONGEST),
-            largest("maximum", LONGEST),
+            *WAITS,
             against("than backoff", LONGEST, busy="backoff"),
             against("than fair", LONGEST, busy="fair"),
         ),

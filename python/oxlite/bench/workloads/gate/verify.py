@@ -8,13 +8,12 @@ in a transaction that it never committed is not there.
 """
 
 import itertools
-import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.databases import rows_of_file
 from oxlite.bench.workloads.gate import work
 from oxlite.bench.workloads.gate.figures import Outcome
 
@@ -25,14 +24,10 @@ def sound_counters(path: Path) -> dict[int, int]:
     Raises:
         VerificationError: it is.
     """
-    with closing(sqlite3.connect(path)) as connection:
-        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if integrity != "ok":
-            raise VerificationError(f"the database is damaged: {integrity}")
-        [seen] = connection.execute(work.SEEN_BALLAST).fetchone()
-        if seen:
-            raise VerificationError(f"{seen} rows can be seen that were never committed")
-        return dict(connection.execute(work.COUNTED).fetchall())
+    [(seen,)] = rows_of_file(path, work.SEEN_BALLAST)
+    if seen:
+        raise VerificationError(f"{seen} rows can be seen that were never committed")
+    return dict(rows_of_file(path, work.COUNTED))
 
 
 def check_table(
@@ -52,12 +47,9 @@ def check_table(
     certain: Counter[int] = Counter()
     unknown: Counter[int] = Counter()
     for own, outcome in zip(keys, found, strict=True):
-        lost = {number for number, text in enumerate(outcome.errors, 1) if "locked" not in text}
-        for key, number in zip(itertools.cycle(own), outcome.outcomes, strict=False):
-            if number == 0:
-                certain[key] += 1
-            elif number in lost:
-                unknown[key] += 1
+        done, perhaps = outcome.made(itertools.cycle(own))
+        certain.update(done)
+        unknown.update(perhaps)
     counters = sound_counters(path)
     if counters.keys() != set(range(rows)):
         raise VerificationError(f"the table has {len(counters)} rows of {rows}")

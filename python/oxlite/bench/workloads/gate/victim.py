@@ -5,29 +5,23 @@ a transaction, and the first to be let in takes it. It holds the lock, so nobody
 else can take the order meanwhile. Then it writes rows that must never be seen,
 and waits to be killed. To the others the order is nothing but a transaction.
 
-Invariant: a writer ends when the process that forked it has gone: on Linux the
+What the killer and the writers that it forks tell each other stands in shared memory, in words of
+64 bits, so that a writer neither makes a system call nor takes a lock to be heard, which would
+disturb what is measured, and a killed one leaves no half of a message.
+
+Invariants: each word has one writer, but for ``TAKEN`` and ``TAKER``, which only the process that
+holds the write lock of the database writes; a word that announces others is written after them;
+a writer ends when the process that forked it has gone: on Linux the
 kernel sees to that, elsewhere it looks itself.
 """
 
+import mmap
 import os
 import time
 from collections.abc import Iterator
 
 from oxlite.bench.drivers.base import Connection
 from oxlite.bench.workloads.gate import work
-from oxlite.bench.workloads.gate.shared import (
-    ACKNOWLEDGED,
-    ANSWERED_NS,
-    FIRST_NS,
-    KILLED_NS,
-    KIND,
-    LOCKED,
-    ORDER,
-    STOPPED,
-    TAKEN,
-    TAKER,
-    Shared,
-)
 
 IDLE, WRITING, ANY = KINDS = ("idle", "writing", "any")
 """Whom a kill meets: a process that has the lock in an open transaction and does nothing, one that
@@ -37,6 +31,39 @@ committing, opening."""
 
 LOOK_SECONDS = 0.1
 """Between two looks at whether there is still somebody to be killed by."""
+
+STOPPED, ORDER, KIND, TAKEN, TAKER, KILLED_NS = range(6)
+"""All should end; the number of the last order; what it asks for; the number of the last one
+that was taken; the place of whoever took it; the instant of the last kill."""
+
+HEAD_WORDS = 8
+PLACE_WORDS = 4
+ACKNOWLEDGED, LOCKED, ANSWERED_NS, FIRST_NS = range(PLACE_WORDS)
+"""Of each place: its acknowledged writes; those that failed with a lock; the last kill after
+which it has committed; the instant of its first commit after that."""
+
+
+class Shared:
+    """The words; a forked child sees the same."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        size_bytes = 8 * (HEAD_WORDS + PLACE_WORDS * places)
+        self.words = memoryview(mmap.mmap(-1, size_bytes)).cast("Q")
+
+    def at(self, place: int, word: int) -> int:
+        """The index of a word of ``place``."""
+        return HEAD_WORDS + PLACE_WORDS * place + word
+
+    def total(self, word: int) -> int:
+        """The sum over all places."""
+        return sum(self.words[self.at(place, word)] for place in range(self.places))
+
+    def commits_after(self, killed_ns: int) -> Iterator[int]:
+        """The instants of the first commit of each writer that has committed after the kill."""
+        for place in range(self.places):
+            if self.words[self.at(place, ANSWERED_NS)] == killed_ns:
+                yield self.words[self.at(place, FIRST_NS)]
 
 
 def write_until_stopped(

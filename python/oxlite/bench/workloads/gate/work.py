@@ -1,4 +1,4 @@
-"""The work of ``gate``: keys from a seed, and the table of counters they index.
+"""The work of ``gate``: its parameters, keys from a seed, and the table of counters they index.
 
 A write is one upsert that adds one to the counter of its key, a transaction of
 its own, so that the table tells how many writes were made of each key, which must be as
@@ -10,13 +10,18 @@ never on the scenario.
 
 import hashlib
 import random
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
+from dataclasses import dataclass
 
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
-from oxlite.bench.workloads.gate.parameters import GateParameters
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.parameters import (
+    LONGEST_SECONDS,
+    SHORTEST_SECONDS,
+    Parameters,
+    parameter,
+    seed,
+    timeout,
+)
 
 KEYS_PER_PROCESS = 4096
 """A process begins again with the first when it has written them all."""
@@ -39,6 +44,25 @@ SEEN_BALLAST = "SELECT count(*) FROM ballast"
 COUNTED = "SELECT k, n FROM counter"
 
 
+MAXIMUM_PROCESSES = 1000
+
+
+@dataclass(frozen=True)
+class GateParameters(Parameters):
+    """What shapes the work."""
+
+    processes: Sequence[int] = parameter(
+        (4, 25), "Processes that write", quick=(8,), least=2, most=MAXIMUM_PROCESSES
+    )
+    duration_seconds: float = parameter(
+        2.0, "Seconds that they write", quick=1.0, least=SHORTEST_SECONDS, most=LONGEST_SECONDS
+    )
+    keys: int = parameter(100, "Rows of the table, of which each write picks one", least=1)
+    kills: int = parameter(30, "Writers killed, where some are", least=1)
+    seed: int = seed()
+    timeout_seconds: float = timeout("Seconds that a write waits for the lock")
+
+
 def keys(parameters: GateParameters, process: int) -> list[int]:
     """The keys that one process writes, in order."""
     source = random.Random(f"{parameters.seed}:{process}")
@@ -51,12 +75,10 @@ def keys_digest(chosen: Sequence[int]) -> str:
     return hashlib.sha256(" ".join(map(str, chosen)).encode()).hexdigest()
 
 
-def create_database(path: Path, parameters: GateParameters, journal: str) -> None:
-    """Make the database a scenario starts from, by the standard library for every driver."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute("BEGIN")
-        connection.execute(CREATE)
-        connection.execute(CREATE_BALLAST)
-        connection.executemany(LOAD, ((key,) for key in range(parameters.keys)))
-        connection.execute("COMMIT")
+def fill(connection: Connection, parameters: GateParameters) -> None:
+    """Make the tables that a scenario starts from."""
+    connection.execute("BEGIN", ())
+    connection.execute(CREATE, ())
+    connection.execute(CREATE_BALLAST, ())
+    connection.executemany(LOAD, ((key,) for key in range(parameters.keys)))
+    connection.execute("COMMIT", ())

@@ -7,137 +7,107 @@ use the standard library's SQLite and its timeout; or writers are killed.
 See the modules beside this one for the work, its checks and its figures.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
+from oxlite.bench.contest import Contest
+from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.drivers.catalogue import DRIVERS
-from oxlite.bench.errors import VerificationError
-from oxlite.bench.harness.channel import Message
+from oxlite.bench.harness.databases import Database
 from oxlite.bench.harness.model import Metric, Plan, Sample
 from oxlite.bench.harness.processes import WorkerGroup
-from oxlite.bench.harness.run import Session
-from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.layout import Drawable, number
-from oxlite.bench.scenarios.scenario import AXES, WAITING, Scenario
+from oxlite.bench.harness.scratch import Scratch
+from oxlite.bench.harness.session import FreshSession, HandedOver
+from oxlite.bench.layout import Drawable
+from oxlite.bench.scenarios.axes import (
+    BUSY,
+    DISTURBANCE,
+    DRIVER,
+    JOURNAL,
+    PRAGMAS,
+    PROCESSES,
+    WAITING,
+    Axis,
+)
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.gate import figures, verify, work
-from oxlite.bench.workloads.gate.figures import (
-    KILLS,
-    LONGEST,
-    METRICS,
-    RECOVERY_LONGEST,
-    WRITES,
-)
-from oxlite.bench.workloads.gate.parameters import GateParameters
+from oxlite.bench.workloads.gate.figures import KILLS, LONGEST, METRICS, RECOVERY_LONGEST, WRITES
 from oxlite.bench.workloads.gate.tables import TABLES
 from oxlite.bench.workloads.gate.victim import ANY
+from oxlite.bench.workloads.gate.work import GateParameters
 
-WRITER = "oxlite.bench.workloads.gate.worker:GateTask"
-KILLER = "oxlite.bench.workloads.gate.killing:KillsTask"
-HUNG_BASE_SECONDS = 120.0
 HUNG_SECONDS_PER_KILL = 2.0
 
 
-class GateSession:
-    """The database to start from, made once, and the keys of every process."""
+class GateSession(FreshSession[GateParameters, list[HandedOver]]):
+    """Processes that write, or one that forks and kills such processes.
 
-    def __init__(self, parameters: GateParameters, scratch: Scratch) -> None:
-        self._parameters = parameters
-        self._scratch = scratch
+    Attributes:
+        killer: what the latter does.
+    """
+
+    name = "gate"
+    task = "oxlite.bench.workloads.gate.worker:GateTask"
+    killer: ClassVar[str] = "oxlite.bench.workloads.gate.kills:KillsTask"
+
+    def __init__(self, parameters: GateParameters, scratch: Scratch, exits: ExitStack) -> None:
+        super().__init__(parameters, scratch, exits)
         self._keys = [work.keys(parameters, n) for n in range(max(parameters.processes))]
-        self._templates = scratch.fresh("templates")
-        self._fsync_wanted = True
 
-    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
-        """See :class:`~oxlite.bench.harness.run.Session`."""
-        directory = self._scratch.fresh(scenario.label)
-        database = directory / "gate.db"
-        copy_synced(self._template(scenario.journal or "rollback"), database)
-        with WorkerGroup(directory) as group:
-            if scenario.disturbance == "kills":
-                sample = self._kills(group, scenario, database)
-            else:
-                sample = self._writers(group, scenario, database)
-            sample.detail["versions"] = group.workers[0].facts["versions"]
-            if with_environment:
-                sample.environment = group.environment(
-                    group.workers[0], scenario.driver, fsync=self._fsync_wanted
-                )
-                self._fsync_wanted = False
-            group.stop()
-        return sample
+    def fill(self, connection: Connection, driver: Driver) -> None:
+        """See the base class."""
+        work.fill(connection, self.parameters)
 
-    def _writers(self, group: WorkerGroup, scenario: Scenario, database: Path) -> Sample:
-        parameters = self._parameters
-        keys = self._keys[: int(scenario.processes or 0)]
-        outsiders = len(keys) // 2 if scenario.disturbance == "outsiders" else 0
-        # Every other one, so that neither half begins before the other.
-        outside = [process % 2 == 1 and process // 2 < outsiders for process in range(len(keys))]
-        for process, is_outside in enumerate(outside):
-            own = _outsider(scenario) if is_outside else scenario
-            group.start(
-                WRITER, self._arguments(own, database) | {"process": process}, own.build or "own"
-            )
-        group.wait_ready()
-        self._check_digests([one.facts["digest"] for one in group.workers])
-        group.release(
-            HUNG_BASE_SECONDS + parameters.duration_seconds + 2 * parameters.timeout_seconds
-        )
-        found = [
+    def work(self, group: WorkerGroup, database: Database) -> list[HandedOver]:
+        """See the base class."""
+        parameters, scenario = self.parameters, database.scenario
+        if has_kills(scenario):
+            self.start(group, scenario, database.path, self.killer)
+            seconds = HUNG_SECONDS_PER_KILL * parameters.kills
+        else:
+            for process, is_outside in enumerate(_outside(scenario)):
+                own = _outsider(scenario) if is_outside else scenario
+                self.start(group, own, database.path, process=process)
+            seconds = parameters.duration_seconds + 2 * parameters.timeout_seconds
+        digests = [work.keys_digest(keys) for keys in self._keys_of(scenario)]
+        return self.first_turn(group, digests, seconds)[1]
+
+    def sample(self, database: Database, found: list[HandedOver]) -> Sample:
+        """See the base class."""
+        parameters, scenario = self.parameters, database.scenario
+        if has_kills(scenario):
+            [(facts, payload)] = found
+            verify.check_total(database.path, facts["acknowledged"], facts["kills"][ANY])
+            return figures.sample_of_kills(facts, payload)
+        outcomes = [
             figures.unpack(facts, payload, outsider=is_outside)
-            for (facts, payload), is_outside in zip(group.collect(), outside, strict=True)
+            for (facts, payload), is_outside in zip(found, _outside(scenario), strict=True)
         ]
-        verify.check_table(database, keys, found, parameters.keys)
-        return figures.sample(found, parameters.duration_seconds)
+        verify.check_table(database.path, self._keys_of(scenario), outcomes, parameters.keys)
+        return figures.sample(outcomes, parameters.duration_seconds)
 
-    def _kills(self, group: WorkerGroup, scenario: Scenario, database: Path) -> Sample:
-        facts, payload = self._run_killer(group, KILLER, scenario, database)
-        verify.check_total(database, facts["acknowledged"], facts["kills"][ANY])
-        return figures.sample_of_kills(facts, payload)
+    def _keys_of(self, scenario: Scenario) -> Sequence[Sequence[int]]:
+        return self._keys[: int(scenario.get("processes", 0))]
 
-    def _run_killer(
-        self, group: WorkerGroup, task: str, scenario: Scenario, database: Path
-    ) -> tuple[Message, bytes]:
-        """Have writers killed by ``task``, a subclass of ``KillsTask``; what it hands over."""
-        kills = self._parameters.kills
-        killer = group.start(task, self._arguments(scenario, database), scenario.build or "own")
-        group.wait_ready()
-        self._check_digests(killer.facts["digests"])
-        group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_KILL * kills)
-        [(facts, payload)] = group.collect()
-        return facts, payload
 
-    def _arguments(self, scenario: Scenario, database: Path) -> Message:
-        return {
-            "parameters": asdict(self._parameters),
-            "scenario": scenario.used(),
-            "path": str(database),
-        }
+def has_kills(scenario: Scenario) -> bool:
+    """Whether writers are killed."""
+    return scenario.get("disturbance") == "kills"
 
-    def _check_digests(self, digests: Sequence[str]) -> None:
-        """Check that the workers have the work of the first so many processes.
 
-        Raises:
-            VerificationError: they do not.
-        """
-        if list(digests) != [work.keys_digest(keys) for keys in self._keys[: len(digests)]]:
-            raise VerificationError("the workers' list of work is not the one asked for")
-
-    def _template(self, journal: str) -> Path:
-        path = self._templates / f"{journal}.db"
-        if not path.exists():
-            work.create_database(path, self._parameters, journal)
-        return path
+def _outside(scenario: Scenario) -> Sequence[bool]:
+    """Of each process whether it is an outsider: every other one, so that neither half begins."""
+    count = int(scenario.get("processes", 0))
+    outsiders = count // 2 if scenario.get("disturbance") == "outsiders" else 0
+    return [process % 2 == 1 and process // 2 < outsiders for process in range(count)]
 
 
 def _outsider(scenario: Scenario) -> Scenario:
     """The scenario of an outsider: the same file and settings, by the standard library."""
     driver = DRIVERS.get("stdlib")
-    return replace(scenario, driver=driver.name, build=driver.default_build, busy="backoff")
+    return scenario.but(driver=driver.name, build=driver.default_build, busy="backoff")
 
 
 class GateWorkload(Workload[GateParameters]):
@@ -145,16 +115,27 @@ class GateWorkload(Workload[GateParameters]):
 
     name = "gate"
     title = "who waits how long for the write lock"
+    about = """\
+Processes that do nothing but write: how each busy policy shares out the write lock.
+
+Each write is a tiny upsert in a transaction of its own. All of it takes about ten minutes, with
+`--quick` less than one. Where writers are killed, the figure is the time until another one has
+committed.
+"""
+    examples = (
+        "--quick",
+        "--scenario pragmas=durable --processes 8 --duration 10 --directory /var/lib/app",
+        "--scenario driver=oxlite,disturbance=kills --processes 8 --kills 10000 --repeats 1",
+    )
     parameters_type = GateParameters
-    quick: ClassVar = {"processes": (25,), "duration_seconds": 1.0}
-    axes: ClassVar = {
-        "driver": ("stdlib", "oxlite"),
-        "journal": ("wal",),
-        "pragmas": ("tuned", "durable"),
-        "busy": WAITING,
-        "disturbance": AXES["disturbance"],
-        "processes": (),
-    }
+    axes: ClassVar[Sequence[Axis]] = (
+        DRIVER.of("stdlib", "oxlite"),
+        JOURNAL.of("wal"),
+        PRAGMAS.of("tuned", "durable"),
+        BUSY.of(*WAITING),
+        DISTURBANCE,
+        PROCESSES,
+    )
     baselines: ClassVar[Sequence[Filter]] = ({"busy": "backoff"}, {"busy": "fair"})
     # The standard library stands beside it as a peer, and every disturbance is there; all of
     # their combinations would take twice as long.
@@ -164,44 +145,36 @@ class GateWorkload(Workload[GateParameters]):
         {"driver": "oxlite", "disturbance": "outsiders", "pragmas": "tuned"},
         {"driver": "oxlite", "disturbance": "kills", "pragmas": "tuned"},
     )
-    quick_selection: ClassVar[Sequence[Filter]] = ({"driver": "oxlite", "disturbance": "calm"},)
+    quick_selection: ClassVar[Sequence[Filter]] = (
+        {"driver": "stdlib", "busy": "backoff", "disturbance": "calm", "pragmas": "tuned"},
+        {"driver": "oxlite", "disturbance": "calm", "pragmas": "tuned"},
+    )
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=900.0)
-    quick_plan: ClassVar[Plan] = Plan(repeats=3, time_budget_seconds=90.0, warm_ups=0)
     metrics: ClassVar[Sequence[Metric]] = METRICS
+    contest: ClassVar = Contest(
+        (WRITES,),
+        "writes/s",
+        {"driver": "oxlite", "pragmas": "tuned", "busy": "gate", "disturbance": "calm"},
+        [{"driver": "stdlib", "busy": "backoff"}],
+        tail="write",
+    )
     tables: ClassVar[Sequence[Drawable]] = TABLES
 
-    def axes_of(self, parameters: GateParameters) -> Mapping[str, Sequence[str]]:
-        """See the base class."""
-        return {**self.axes, "processes": tuple(map(str, parameters.processes))}
+    session_type = GateSession
+    told: ClassVar = (
+        (KILLS, "{} kills"),
+        (RECOVERY_LONGEST, "longest time to a commit {} ms"),
+        (WRITES, "{} writes/s"),
+        (LONGEST, "longest wait {} ms"),
+    )
 
-    def work_digest(self, parameters: GateParameters) -> str:
+    def work(self, parameters: GateParameters) -> object:
         """See the base class."""
         keys = [
             work.keys_digest(work.keys(parameters, process))
             for process in range(max(parameters.processes))
         ]
-        shape = parameters.duration_seconds, parameters.kills
-        return hashlib.sha256(repr((keys, shape)).encode()).hexdigest()
+        return keys, (parameters.duration_seconds, parameters.kills)
 
-    @contextmanager
-    def session(
-        self, parameters: GateParameters, scenarios: Sequence[Scenario], scratch: Scratch
-    ) -> Iterator[Session]:
-        """See the base class."""
-        yield GateSession(parameters, scratch)
 
-    def outcome(self, sample: Sample) -> str:
-        """See the base class."""
-        shown = sample.figures
-        if KILLS.name in shown:
-            text = (
-                f"{number(shown[KILLS.name])} kills, longest time to a commit "
-                f"{number(shown[RECOVERY_LONGEST.name])} ms"
-            )
-        else:
-            text = (
-                f"{number(shown[WRITES.name])} writes/s, "
-                f"longest wait {number(shown[LONGEST.name])} ms"
-            )
-        failed = sum(sample.errors.values())
-        return f"{text}, {failed:,} errors" if failed else text
+WORKLOAD = GateWorkload()

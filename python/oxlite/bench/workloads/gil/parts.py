@@ -9,7 +9,7 @@ import itertools
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from oxlite.bench.drivers.base import Connection
@@ -43,6 +43,35 @@ class Done:
     elapsed_ns: int
 
 
+def repeating(action: Callable[[], object], each: int = 1, most: int | None = None) -> Body:
+    """Does ``action``, which counts as ``each``: ``most`` times, or until the window closes."""
+
+    def body(window: Window) -> Done:
+        done = total = now = 0
+        while most is None or total < most * each:
+            action()
+            total += each
+            now = time.perf_counter_ns()
+            if now > window.until_ns and most is None:
+                break
+            if window.from_ns <= now <= window.until_ns:
+                done += each
+        return Done(done, total, now - window.begin_ns)
+
+    return body
+
+
+def connected(opened: Open, prepare: Callable[[Connection], Body]) -> Part:
+    """A part with a connection, which is closed at its end."""
+
+    @contextmanager
+    def part() -> Iterator[Body]:
+        with closing(opened()) as connection:
+            yield prepare(connection)
+
+    return part
+
+
 def warm(connection: Connection) -> None:
     """Bring the table into the connection's cache."""
     connection.execute(work.WARM, ()).fetchone()
@@ -51,58 +80,43 @@ def warm(connection: Connection) -> None:
 def reader(opened: Open, lookups: Sequence[work.Lookup]) -> Part:
     """Looks up by key, in autocommit."""
 
-    @contextmanager
-    def part() -> Iterator[Body]:
-        with closing(opened()) as connection:
-            warm(connection)
-            execute, clock, sql = connection.execute, time.perf_counter_ns, work.READ
-            execute(sql, lookups[0][0]).fetchone()
+    def prepare(connection: Connection) -> Body:
+        warm(connection)
+        execute, clock, sql = connection.execute, time.perf_counter_ns, work.READ
+        execute(sql, lookups[0][0]).fetchone()
 
-            def body(window: Window) -> Done:
-                done = total = wrong = now = 0
-                from_ns = window.from_ns
-                for parameters, row in itertools.cycle(lookups):
-                    if execute(sql, parameters).fetchone() != row:
-                        wrong += 1
-                    total += 1
-                    now = clock()
-                    if now > window.until_ns:
-                        break
-                    if now >= from_ns:
-                        done += 1
-                if wrong:
-                    raise VerificationError(f"{wrong} of {total} look-ups gave another row")
-                return Done(done, total, now - window.begin_ns)
+        def body(window: Window) -> Done:
+            done = total = wrong = now = 0
+            from_ns = window.from_ns
+            for parameters, row in itertools.cycle(lookups):
+                if execute(sql, parameters).fetchone() != row:
+                    wrong += 1
+                total += 1
+                now = clock()
+                if now > window.until_ns:
+                    break
+                if now >= from_ns:
+                    done += 1
+            if wrong:
+                raise VerificationError(f"{wrong} of {total} look-ups gave another row")
+            return Done(done, total, now - window.begin_ns)
 
-            yield body
+        return body
 
-    return part
+    return connected(opened, prepare)
 
 
 def spinner() -> Part:
     """The CPU-bound thread: a loop in pure Python, which is never interrupted by itself."""
 
-    @contextmanager
-    def part() -> Iterator[Body]:
-        def body(window: Window) -> Done:
-            done = total = now = 0
-            chunks = 0
-            while True:
-                for number in range(SPINS):
-                    total += number
-                chunks += 1
-                now = time.perf_counter_ns()
-                if now > window.until_ns:
-                    break
-                if now >= window.from_ns:
-                    done += SPINS
-            if total != chunks * SPUN:
-                raise VerificationError(f"the loop came to {total} instead of {chunks * SPUN}")
-            return Done(done, chunks * SPINS, now - window.begin_ns)
+    def spin() -> None:
+        total = 0
+        for number in range(SPINS):
+            total += number
+        if total != SPUN:
+            raise VerificationError(f"the loop came to {total} instead of {SPUN}")
 
-        yield body
-
-    return part
+    return lambda: nullcontext(repeating(spin, SPINS))
 
 
 def ticker(ticks: int) -> Part:
@@ -112,50 +126,31 @@ def ticker(ticks: int) -> Part:
     for its percentiles.
     """
 
-    @contextmanager
-    def part() -> Iterator[Body]:
-        def body(window: Window) -> "array[int]":
-            late_ns = array("Q")
-            clock, sleep = time.perf_counter_ns, time.sleep
-            while len(late_ns) < ticks:
-                due_ns = clock() + TICK_NS
-                sleep(TICK_SECONDS)
-                now = clock()
-                if now >= window.from_ns:
-                    late_ns.append(max(0, now - due_ns))
-                if now > window.until_ns:
-                    break
-            window.until_ns = min(window.until_ns, clock())
-            return late_ns
+    def body(window: Window) -> "array[int]":
+        late_ns = array("Q")
+        clock, sleep = time.perf_counter_ns, time.sleep
+        while len(late_ns) < ticks:
+            due_ns = clock() + TICK_NS
+            sleep(TICK_SECONDS)
+            now = clock()
+            if now >= window.from_ns:
+                late_ns.append(max(0, now - due_ns))
+            if now > window.until_ns:
+                break
+        window.until_ns = min(window.until_ns, clock())
+        return late_ns
 
-        yield body
-
-    return part
+    return lambda: nullcontext(body)
 
 
 def querier(opened: Open, rounds: int, count: int | None = None) -> Part:
     """Runs the query of so many ``rounds``: ``count`` times, or until the window closes."""
 
-    @contextmanager
-    def part() -> Iterator[Body]:
-        with closing(opened()) as connection:
-            warm(connection)
+    def prepare(connection: Connection) -> Body:
+        warm(connection)
+        return repeating(lambda: check_query(connection, rounds), most=count)
 
-            def body(window: Window) -> Done:
-                done = total = now = 0
-                while count is None or total < count:
-                    check_query(connection, rounds)
-                    now = time.perf_counter_ns()
-                    total += 1
-                    if now > window.until_ns and count is None:
-                        break
-                    if window.from_ns <= now <= window.until_ns:
-                        done += 1
-                return Done(done, total, now - window.begin_ns)
-
-            yield body
-
-    return part
+    return connected(opened, prepare)
 
 
 def check_query(connection: Connection, rounds: int) -> None:
@@ -173,26 +168,15 @@ def check_query(connection: Connection, rounds: int) -> None:
 def writer(opened: Open, text: str) -> Part:
     """Inserts rows with this ``text``, in transactions of ten."""
 
-    @contextmanager
-    def part() -> Iterator[Body]:
-        with closing(opened()) as connection:
-            execute, parameters = connection.execute, (text,)
+    def prepare(connection: Connection) -> Body:
+        execute, parameters = connection.execute, (text,)
 
-            def body(window: Window) -> Done:
-                done = total = now = 0
-                while True:
-                    execute("BEGIN IMMEDIATE", ())
-                    for _ in range(INSERTS_PER_TRANSACTION):
-                        execute(work.WRITE, parameters)
-                    execute("COMMIT", ())
-                    now = time.perf_counter_ns()
-                    total += INSERTS_PER_TRANSACTION
-                    if now > window.until_ns:
-                        break
-                    if now >= window.from_ns:
-                        done += INSERTS_PER_TRANSACTION
-                return Done(done, total, now - window.begin_ns)
+        def transaction() -> None:
+            execute("BEGIN IMMEDIATE", ())
+            for _ in range(INSERTS_PER_TRANSACTION):
+                execute(work.WRITE, parameters)
+            execute("COMMIT", ())
 
-            yield body
+        return repeating(transaction, INSERTS_PER_TRANSACTION)
 
-    return part
+    return connected(opened, prepare)

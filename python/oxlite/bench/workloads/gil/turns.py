@@ -14,9 +14,9 @@ together they are in the record, where the lab's rule holds.
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from oxlite.bench.harness import statistics
 from oxlite.bench.harness.model import Metric
@@ -52,43 +52,35 @@ LONGEST_SCALING_SECONDS = 60.0
 
 WORDS = {0: "nobody", 1: "1 reader", 4: "4 readers", 8: "8 readers"}
 
+
+def _beside(
+    counts: Sequence[int], name: str, title: str, better: statistics.Better = "higher"
+) -> dict[int, Metric]:
+    """A metric for each number of readers, which name and title leave a place for."""
+    return {n: Metric(name.format(n), title.format(WORDS[n]), better) for n in counts}
+
+
 CPU_ALONE = Metric("cpu_alone_per_second", "CPU thread alone, iterations/s", "higher")
-LOOKUPS = {
-    n: Metric(f"lookups_{n}_per_second", f"look-ups/s, {WORDS[n]}", "higher") for n in READERS
-}
-LOOKUPS_BESIDE = {
-    n: Metric(
-        f"lookups_{n}_beside_cpu_per_second",
-        f"look-ups/s, {WORDS[n]} + CPU thread",
-        "higher",
-    )
-    for n in READERS
-}
-CPU_KEPT = {
-    n: Metric(f"cpu_beside_{n}_share", f"CPU thread keeps, beside {WORDS[n]}", "higher")
-    for n in READERS
-}
+LOOKUPS = _beside(READERS, "lookups_{}_per_second", "look-ups/s, {}")
+LOOKUPS_BESIDE = _beside(READERS, "lookups_{}_beside_cpu_per_second", "look-ups/s, {} + CPU thread")
+CPU_KEPT = _beside(READERS, "cpu_beside_{}_share", "CPU thread keeps, beside {}")
 WAKE_P50, WAKE_P99 = (
-    {
-        n: Metric(
-            f"wake_beside_{n}_{name}_ms", f"idle thread late, beside {WORDS[n]}: {name} ms", "lower"
-        )
-        for n in IDLE_READERS
-    }
-    for name in ("p50", "p99")
+    _beside(
+        IDLE_READERS, f"wake_beside_{{}}_{p}_ms", f"idle thread late, beside {{}}: {p} ms", "lower"
+    )
+    for p in ("p50", "p99")
 )
 TICK_P50, TICK_P99 = (
-    Metric(f"tick_beside_query_{name}_ms", f"ticker late, beside 6 ms queries: {name} ms", "lower")
-    for name in ("p50", "p99")
+    Metric(f"tick_beside_query_{p}_ms", f"ticker late, beside 6 ms queries: {p} ms", "lower")
+    for p in ("p50", "p99")
 )
 SCALING = Metric("two_threads_speedup", "50 ms queries: speed-up by 2 threads", "higher")
+WRITING = f"{WRITERS} writers"
 INSERTS = Metric(
-    f"inserts_{WRITERS}_beside_cpu_per_second",
-    f"inserts/s, {WRITERS} writers + CPU thread",
-    "higher",
+    f"inserts_{WRITERS}_beside_cpu_per_second", f"inserts/s, {WRITING} + CPU thread", "higher"
 )
 CPU_KEPT_BY_WRITERS = Metric(
-    f"cpu_beside_{WRITERS}_writers_share", f"CPU thread keeps, beside {WRITERS} writers", "higher"
+    f"cpu_beside_{WRITERS}_writers_share", f"CPU thread keeps, beside {WRITING}", "higher"
 )
 
 METRICS = (
@@ -130,9 +122,9 @@ class Bench:
     short_rounds: int
     long_rounds: int
     written: Callable[[int], None]
-    figures: dict[str, float]
-    late_ns: dict[str, "array[int]"]
-    detail: dict[str, Any]
+    figures: dict[str, float] = field(default_factory=dict)
+    late_ns: dict[str, "array[int]"] = field(default_factory=dict)
+    detail: dict[str, Any] = field(default_factory=dict)
 
     def readers(self, count: int) -> list[Part]:
         """So many of them."""
@@ -143,14 +135,8 @@ class Bench:
         return max(1, round(count * self.scale))
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One turn.
-
-    Attributes:
-        metrics: what it gives.
-        measure: does it.
-    """
+class Turn(NamedTuple):
+    """What one turn gives, and what does it."""
 
     metrics: Sequence[Metric]
     measure: Callable[[Bench], None]
@@ -176,10 +162,13 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+def _rate(found: Sequence[Done], seconds: float) -> float:
+    return sum(done.counted for done in found) / seconds
+
+
 def _cpu_alone(bench: Bench) -> None:
     seconds = max(ALONE_SECONDS * bench.scale, LEAST_SECONDS)
-    [spun] = together([parts.spinner()], seconds)
-    bench.figures[CPU_ALONE.name] = spun.counted / seconds
+    bench.figures[CPU_ALONE.name] = _rate(together([parts.spinner()], seconds), seconds)
 
 
 def _kept(bench: Bench, metric: Metric, spun: Done, seconds: float) -> None:
@@ -187,32 +176,28 @@ def _kept(bench: Bench, metric: Metric, spun: Done, seconds: float) -> None:
     alone = bench.figures.get(CPU_ALONE.name)
     if not alone:
         raise AbsentError("the CPU thread did nothing alone")
-    bench.figures[metric.name] = spun.counted / seconds / alone
+    bench.figures[metric.name] = _rate([spun], seconds) / alone
 
 
 def _lookups(count: int, bench: Bench) -> None:
     seconds = ALONE_SECONDS * bench.scale
-    found = together(bench.readers(count), seconds)
-    bench.figures[LOOKUPS[count].name] = sum(done.counted for done in found) / seconds
+    bench.figures[LOOKUPS[count].name] = _rate(together(bench.readers(count), seconds), seconds)
 
 
 def _lookups_beside(count: int, bench: Bench) -> None:
     seconds = BESIDE_SECONDS * bench.scale
     spun, *found = together([parts.spinner(), *bench.readers(count)], seconds)
-    bench.figures[LOOKUPS_BESIDE[count].name] = sum(done.counted for done in found) / seconds
+    bench.figures[LOOKUPS_BESIDE[count].name] = _rate(found, seconds)
     _kept(bench, CPU_KEPT[count], spun, seconds)
 
 
-def _late(bench: Bench, kind: str, ticks: int, others: Sequence[Part]) -> "array[int]":
+def _late(
+    bench: Bench, kind: str, ticks: int, others: Sequence[Part], p50: Metric, p99: Metric
+) -> None:
     """How late each of so many ticks was beside the ``others``."""
     wanted = bench.scaled(ticks)
-    late_ns: array[int]
     late_ns, *_ = together([parts.ticker(wanted), *others], wanted * LONGEST_TICK_SECONDS)
     bench.late_ns[kind] = late_ns
-    return late_ns
-
-
-def _percentiles(bench: Bench, p50: Metric, p99: Metric, late_ns: "array[int]") -> None:
     ordered, count = sorted(late_ns), len(late_ns)
     bench.figures[p50.name] = ordered[statistics.rank(count, 50.0) - 1] / 1e6
     if count < LEAST_TICKS:
@@ -221,31 +206,30 @@ def _percentiles(bench: Bench, p50: Metric, p99: Metric, late_ns: "array[int]") 
 
 
 def _wake(count: int, bench: Bench) -> None:
-    late_ns = _late(bench, f"wake beside {count}", TICKS[count], bench.readers(count))
-    _percentiles(bench, WAKE_P50[count], WAKE_P99[count], late_ns)
+    kind, readers = f"wake beside {count}", bench.readers(count)
+    _late(bench, kind, TICKS[count], readers, WAKE_P50[count], WAKE_P99[count])
 
 
 def _tick(bench: Bench) -> None:
     others = [parts.querier(bench.opened, bench.short_rounds)]
-    late_ns = _late(bench, "tick beside query", TICKS_BESIDE_QUERY, others)
-    _percentiles(bench, TICK_P50, TICK_P99, late_ns)
+    _late(bench, "tick beside query", TICKS_BESIDE_QUERY, others, TICK_P50, TICK_P99)
 
 
 def _scaling(bench: Bench) -> None:
     if processors() < PROCESSORS_NEEDED:
         raise AbsentError(f"needs {PROCESSORS_NEEDED} processors, there is 1")
-    each = bench.scaled(LONG_QUERIES // 2)
-    one = parts.querier(bench.opened, bench.long_rounds, 2 * each)
-    half = parts.querier(bench.opened, bench.long_rounds, each)
-    one_ns, two_ns = (_elapsed_ns(queriers) for queriers in ([one], [half, half]))
+
+    queries = 2 * bench.scaled(LONG_QUERIES // 2)
+
+    def elapsed_ns(threads: int) -> int:
+        """From when they begin until the last has done its queries."""
+        querier = parts.querier(bench.opened, bench.long_rounds, queries // threads)
+        found: list[Done] = together([querier] * threads, LONGEST_SCALING_SECONDS)
+        return max(done.elapsed_ns for done in found)
+
+    one_ns, two_ns = elapsed_ns(1), elapsed_ns(2)
     bench.figures[SCALING.name] = one_ns / two_ns
-    bench.detail["long_query_ms"] = one_ns / 1e6 / (2 * each)
-
-
-def _elapsed_ns(queriers: Sequence[Part]) -> int:
-    """From when they begin until the last has done its queries."""
-    found: list[Done] = together(queriers, LONGEST_SCALING_SECONDS)
-    return max(done.elapsed_ns for done in found)
+    bench.detail["long_query_ms"] = one_ns / 1e6 / queries
 
 
 def _inserts(bench: Bench) -> None:
@@ -253,5 +237,5 @@ def _inserts(bench: Bench) -> None:
     writers = [parts.writer(bench.opened, work.value(number)) for number in range(WRITERS)]
     spun, *found = together([parts.spinner(), *writers], seconds)
     bench.written(sum(done.total for done in found))
-    bench.figures[INSERTS.name] = sum(done.counted for done in found) / seconds
+    bench.figures[INSERTS.name] = _rate(found, seconds)
     _kept(bench, CPU_KEPT_BY_WRITERS, spun, seconds)

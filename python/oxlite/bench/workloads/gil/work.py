@@ -1,4 +1,4 @@
-"""The file that the threads of ``gil`` share, and the keys that each reader looks up.
+"""What shapes a run of ``gil``: parameters, the file that its threads share, the keys to look up.
 
 10,000 rows by text key are read, an empty table is written to. The standard
 library makes the file for every driver.
@@ -8,11 +8,11 @@ stands under each is known, so that every look-up can be checked.
 """
 
 import random
-import sqlite3
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from oxlite.bench.scenarios.pragmas import JOURNAL_MODES
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.parameters import Parameters, interpreters, parameter, seed
 
 ROWS = 10_000
 KEYS = 2_000
@@ -38,6 +38,17 @@ Lookup = tuple[tuple[str], tuple[str]]
 """The parameters of a look-up, and the row it must give."""
 
 
+@dataclass(frozen=True)
+class GilParameters(Parameters):
+    """What shapes the work."""
+
+    interpreter: Sequence[str] = interpreters()
+    scale: float = parameter(
+        1.0, "Length of a turn in parts of the usual", quick=0.2, least=0.001, most=100
+    )
+    seed: int = seed("Of the random order of keys")
+
+
 def key(number: int) -> str:
     """The key of row ``number``."""
     return f"key:{number:08d}"
@@ -60,13 +71,11 @@ def query_result(rounds: int) -> int:
     return rounds * ROWS * VALUE_CHARACTERS
 
 
-def create_database(path: Path, journal: str) -> None:
-    """Make the file; no connection is left open."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode={JOURNAL_MODES[journal]}")
-        connection.execute("BEGIN")
-        for statement in SCHEMA:
-            connection.execute(statement)
-        rows = ((key(number), value(number)) for number in range(ROWS))
-        connection.executemany("INSERT INTO items VALUES (?,?)", rows)
-        connection.execute("COMMIT")
+def fill(connection: Connection) -> None:
+    """Make the tables, and what is in them from the start."""
+    connection.execute("BEGIN", ())
+    for statement in SCHEMA:
+        connection.execute(statement, ())
+    rows = ((key(number), value(number)) for number in range(ROWS))
+    connection.executemany("INSERT INTO items VALUES (?,?)", rows)
+    connection.execute("COMMIT", ())

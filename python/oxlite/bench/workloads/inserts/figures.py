@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from operator import sub
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness import outcomes
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Metric, Sample
-from oxlite.bench.harness.statistics import latencies
+from oxlite.bench.harness.outcomes import (
+    NS_PER_MS,
+    NS_PER_SECOND,
+    percentiles_ms,
+    together,
+    unpacked,
+)
 
-NS_PER_SECOND = 1e9
-NS_PER_MS = 1e6
-BYTES_PER_INSERT = 18
 KIND = "insert"
 
 RATE = Metric("inserts_per_second", "inserts per second", "higher", of_all_work=True)
@@ -36,29 +40,20 @@ MOST = Metric("fastest_thread_per_second", "inserts per second of the fastest th
 METRICS = (RATE, P50, P99, LONGEST, FEWEST, MOST)
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass
+class Outcome(outcomes.Outcome):
     """What one thread did: one entry per insert, in the order of its rows.
 
     Attributes:
-        begun_ns: the instants before each.
-        ended_ns: those after it; they never decrease.
-        outcomes: 0, or the number of the error, from 1.
+        ended_ns: the instants after each; they never decrease.
     """
 
-    begun_ns: "array[int]"
     ended_ns: "array[int]"
-    outcomes: "array[int]"
 
     def done_between(self, from_ns: int, until_ns: int) -> int:
         """How many were committed after ``from_ns`` and until ``until_ns``."""
         first, last = (bisect_right(self.ended_ns, instant) for instant in (from_ns, until_ns))
-        return self.outcomes[first:last].count(0)
-
-    def times_ns(self) -> "array[int]":
-        """How long each took that was acknowledged."""
-        every = zip(self.begun_ns, self.ended_ns, self.outcomes, strict=True)
-        return array("Q", (ended - begun for begun, ended, outcome in every if not outcome))
+        return self.numbers[first:last].count(0)
 
 
 def unpack(facts: Message, payload: bytes, threads: int) -> list[Outcome]:
@@ -70,25 +65,18 @@ def unpack(facts: Message, payload: bytes, threads: int) -> list[Outcome]:
     counts = facts["counts"]
     if len(counts) != threads or not all(counts):
         raise VerificationError(f"{sum(map(bool, counts))} of {threads} threads inserted")
-    if len(payload) != BYTES_PER_INSERT * sum(counts):
-        raise VerificationError(f"a worker does not account for its {sum(counts)} inserts")
-    found, place = [], 0
-    for count in counts:
-        arrays = array("Q"), array("Q"), array("H")
-        for each in arrays:
-            size = each.itemsize * count
-            each.frombytes(payload[place : place + size])
-            place += size
-        found.append(Outcome(*arrays))
-    return found
+    arrays = iter(unpacked(payload, ((code, count) for count in counts for code in "QQH")))
+    return [
+        Outcome(array("Q", map(sub, ended_ns, begun_ns)), numbers, facts["errors"], ended_ns)
+        for begun_ns, ended_ns, numbers in zip(arrays, arrays, arrays, strict=True)
+    ]
 
 
-def sample(found: Sequence[Outcome], errors: Sequence[str], from_ns: int) -> Sample:
+def sample(found: Sequence[Outcome], from_ns: int) -> Sample:
     """The figures of one run.
 
     Args:
         found: what each thread did.
-        errors: the kinds of errors by number, from 1.
         from_ns: the instant at which it begins to count.
 
     Raises:
@@ -99,23 +87,17 @@ def sample(found: Sequence[Outcome], errors: Sequence[str], from_ns: int) -> Sam
         raise VerificationError("a thread had no rows left when it began to count: more --inserts")
     seconds = (until_ns - from_ns) / NS_PER_SECOND
     rates = [outcome.done_between(from_ns, until_ns) / seconds for outcome in found]
-    times_ns, longest_ns = array("Q"), 0
+    times_ns = together(outcome.times_of_done_ns() for outcome in found)
     failed: Counter[str] = Counter()
     for outcome in found:
-        times_ns.extend(outcome.times_ns())
-        longest_ns = max(longest_ns, *map(sub, outcome.ended_ns, outcome.begun_ns))
-        failed.update(errors[number - 1] for number in outcome.outcomes if number)
+        failed += outcome.failed()
     figures = {
         RATE.name: sum(rates),
-        LONGEST.name: longest_ns / NS_PER_MS,
+        LONGEST.name: max(max(outcome.times_ns) for outcome in found) / NS_PER_MS,
         FEWEST.name: min(rates),
         MOST.name: max(rates),
+        **percentiles_ms(times_ns, {P50: 50.0, P99: 99.0}),
     }
-    percentiles = latencies(times_ns, (50.0, 99.0)).percentiles
-    for metric, percent in ((P50, 50.0), (P99, 99.0)):
-        value_ns = percentiles[percent]
-        if value_ns is not None:
-            figures[metric.name] = value_ns / NS_PER_MS
-    asked = sum(len(outcome.outcomes) for outcome in found)
-    detail = {"seconds": seconds, "threads": [len(outcome.outcomes) for outcome in found]}
-    return Sample(figures, asked, dict(failed), {KIND: times_ns}, detail)
+    counts = [len(outcome.numbers) for outcome in found]
+    detail = {"seconds": seconds, "threads": counts}
+    return Sample(figures, sum(counts), dict(failed), {KIND: times_ns}, detail)

@@ -9,57 +9,54 @@ Who has inserted all of its rows closes the window for all: alone with what is l
 the others would be measured under other conditions.
 """
 
-import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oxlite.bench.drivers.base import Connection
+from oxlite.bench.harness.outcomes import Errors
 from oxlite.bench.harness.threads import Body, Part, Window
 from oxlite.bench.workloads.inserts import work
 from oxlite.bench.workloads.inserts.styles import Enter
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What a thread did: one entry per insert, in the order of its rows.
 
     Attributes:
-        from_ns: the instant from which it counts.
         begun_ns: the instants before each insert.
         ended_ns: those after its commit, or its failure.
-        outcomes: 0, or the number of the error, from 1.
+        numbers: 0, or the number of the error, from 1.
+        from_ns: the instant from which it counts.
     """
 
-    from_ns: int
     begun_ns: "array[int]"
     ended_ns: "array[int]"
-    outcomes: "array[int]"
+    numbers: "array[int]"
+    from_ns: int = 0
+
+    @classmethod
+    def none(cls, count: int) -> "Done":
+        """Of ``count`` inserts, none yet."""
+        begun_ns, ended_ns = (array("Q", bytes(8 * count)) for _ in range(2))
+        return cls(begun_ns, ended_ns, array("H", bytes(2 * count)))
+
+    def first(self, count: int, window: Window) -> "Done":
+        """The first ``count``, of that turn."""
+        begun_ns, ended_ns, numbers = (each[:count] for each in self[:3])
+        return Done(begun_ns, ended_ns, numbers, window.from_ns)
 
 
-class Errors:
-    """The kinds of errors that befell any thread, numbered from 1."""
+def kind(error: Exception) -> str:
+    """The class of an error, SQLite's name for it, and the beginning of its message.
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def number(self, error: Exception) -> int:
-        """The number of its kind: the class, SQLite's name for it, the beginning of the message.
-
-        The rest of a message may say for how long or by whom, which makes no kind.
-        """
-        name = getattr(error, "sqlite_errorname", None)
-        message = str(error).partition(":")[0]
-        kind = f"{type(error).__name__}{f' ({name})' if name else ''}: {message}"
-        with self._lock:
-            return self._numbers.setdefault(kind, len(self._numbers) + 1)
-
-    def kinds(self) -> list[str]:
-        """All kinds, in order."""
-        return list(self._numbers)
+    The rest of a message may say for how long or by whom, which makes no kind.
+    """
+    name = getattr(error, "sqlite_errorname", None)
+    message = str(error).partition(":")[0]
+    return f"{type(error).__name__}{f' ({name})' if name else ''}: {message}"
 
 
 def inserter(
@@ -72,10 +69,11 @@ def inserter(
 
     @contextmanager
     def part() -> Iterator[Body]:
-        begun_ns, ended_ns, outcomes = _arrays(len(rows))
+        every = Done.none(len(rows))
         with enter() as insert:
 
             def body(window: Window) -> Done:
+                begun_ns, ended_ns, numbers, _ = every
                 clock = time.perf_counter_ns
                 done = 0
                 for row in rows:
@@ -84,7 +82,7 @@ def inserter(
                         insert(row)
                     except failures as error:
                         now = ended_ns[done] = clock()
-                        outcomes[done] = errors.number(error)
+                        numbers[done] = errors.number(error)
                     else:
                         now = ended_ns[done] = clock()
                     done += 1
@@ -92,7 +90,7 @@ def inserter(
                         break
                 else:
                     window.until_ns = min(window.until_ns, clock())
-                return Done(window.from_ns, begun_ns[:done], ended_ns[:done], outcomes[:done])
+                return every.first(done, window)
 
             yield body
 
@@ -108,11 +106,12 @@ def climber(
 
     @contextmanager
     def part() -> Iterator[Body]:
-        begun_ns, ended_ns, outcomes = _arrays(len(rows))
+        every = Done.none(len(rows))
         with opened() as connection:
             execute, insert = connection.execute, work.INSERT
 
             def body(window: Window) -> Done:
+                begun_ns, ended_ns, *_ = every
                 clock, until_ns = time.perf_counter_ns, window.until_ns
                 done = now = 0
                 while done < len(rows) and now <= until_ns:
@@ -127,12 +126,8 @@ def climber(
                     execute("COMMIT", ())
                     now = clock()
                     ended_ns[first:done] = array("Q", [now]) * (done - first)
-                return Done(window.from_ns, begun_ns[:done], ended_ns[:done], outcomes[:done])
+                return every.first(done, window)
 
             yield body
 
     return part
-
-
-def _arrays(count: int) -> "tuple[array[int], array[int], array[int]]":
-    return array("Q", bytes(8 * count)), array("Q", bytes(8 * count)), array("H", bytes(2 * count))

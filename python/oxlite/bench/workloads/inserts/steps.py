@@ -12,7 +12,7 @@ Invariant: the steps are those of the axis ``step``, in its order.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from oxlite.bench.scenarios.pragmas import Setting
+from oxlite.bench.drivers.pragmas import Setting
 
 FULL: Setting = ("synchronous", "FULL", 2)
 GIBIBYTE_IN_KIB = 1 << 20

@@ -18,16 +18,13 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 
-from oxlite.bench.drivers.base import Connection, Driver
+from oxlite.bench.drivers import pragmas
+from oxlite.bench.drivers.base import Connection
+from oxlite.bench.drivers.connections import Place
 from oxlite.bench.drivers.oxlite import Oxlite
-from oxlite.bench.scenarios import pragmas
-from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.inserts import work
 
 POOLED = 4
@@ -35,36 +32,14 @@ POOLED = 4
 
 Insert = Callable[[work.Row], object]
 Enter = Callable[[], AbstractContextManager[Insert]]
-Style = Callable[["Place"], AbstractContextManager[Enter]]
+Style = Callable[[Place], AbstractContextManager[Enter]]
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where rows are inserted: a file, and the conditions.
-
-    Attributes:
-        driver: that of the scenario.
-        path: the database.
-        scenario: the conditions.
-        timeout_seconds: how long a lock is waited for, where it is.
-    """
-
-    driver: Driver
-    path: Path
-    scenario: Scenario
-    timeout_seconds: float
-
-    def opened(self, *, shared: bool = False) -> Connection:
-        """A connection with the scenario's settings."""
-        return open_connection(
-            self.driver, self.path, self.scenario, self.timeout_seconds, shared=shared
-        )
-
-    def warm(self, *, shared: bool = False) -> Connection:
-        """The same, with the schema read."""
-        connection = self.opened(shared=shared)
-        connection.execute(work.WARM, ()).fetchall()
-        return connection
+def warm(place: Place, *, shared: bool = False) -> Connection:
+    """A connection of which the schema has been read."""
+    connection = place.opened(shared=shared)
+    connection.execute(work.WARM, ()).fetchall()
+    return connection
 
 
 @contextmanager
@@ -73,7 +48,7 @@ def own(place: Place) -> Iterator[Enter]:
 
     @contextmanager
     def enter() -> Iterator[Insert]:
-        with closing(place.warm()) as connection:
+        with closing(warm(place)) as connection:
             yield partial(connection.execute, work.INSERT)
 
     yield enter
@@ -94,7 +69,7 @@ def reconnect(place: Place) -> Iterator[Enter]:
 def mutex(place: Place) -> Iterator[Enter]:
     """All threads share one connection, behind one lock."""
     lock = threading.Lock()
-    with closing(place.warm(shared=True)) as connection:
+    with closing(warm(place, shared=True)) as connection:
         execute = connection.execute
 
         def insert(row: work.Row) -> None:
@@ -110,7 +85,7 @@ def pool(place: Place) -> Iterator[Enter]:
     idle: SimpleQueue[Connection] = SimpleQueue()
     with ExitStack() as stack:
         for _ in range(POOLED):
-            idle.put(stack.enter_context(closing(place.warm(shared=True))))
+            idle.put(stack.enter_context(closing(warm(place, shared=True))))
 
         def insert(row: work.Row) -> None:
             connection = idle.get()
@@ -128,7 +103,7 @@ def explicit(place: Place) -> Iterator[Enter]:
 
     @contextmanager
     def enter() -> Iterator[Insert]:
-        with closing(place.warm()) as connection:
+        with closing(warm(place)) as connection:
             execute = connection.execute
 
             def insert(row: work.Row) -> None:
@@ -159,7 +134,7 @@ def database(place: Place) -> Iterator[Enter]:
         raise TypeError(f"{driver.title} has no Database")
     with closing(driver.open_database(place.path, place.scenario, place.timeout_seconds)) as opened:
         with opened.write() as connection:
-            pragmas.check(connection, pragmas.SETS[place.scenario.pragmas or ""])
+            pragmas.check(connection, pragmas.SETS[place.scenario["pragmas"]])
             connection.execute(work.WARM).fetchall()
         insert = partial(opened.execute, work.INSERT)
         yield lambda: nullcontext(insert)

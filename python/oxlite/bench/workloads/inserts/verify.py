@@ -11,28 +11,22 @@ from oxlite.bench.errors import VerificationError
 from oxlite.bench.workloads.inserts import work
 from oxlite.bench.workloads.inserts.figures import Outcome
 
-LOCKED = "locked"
-
 
 def acknowledged(
-    shares: Sequence[Sequence[work.Row]], found: Sequence[Outcome], errors: Sequence[str]
+    shares: Sequence[Sequence[work.Row]], found: Sequence[Outcome]
 ) -> tuple[list[work.Row], list[work.Row]]:
     """The rows that must be in the table, and those that may be.
 
     Args:
         shares: the rows of each thread, in order.
         found: what each did of them.
-        errors: the kinds of errors by number, from 1.
     """
-    unknown = {number for number, text in enumerate(errors, 1) if LOCKED not in text}
     certain: list[work.Row] = []
     possible: list[work.Row] = []
     for own, outcome in zip(shares, found, strict=True):
-        for row, number in zip(own, outcome.outcomes, strict=False):
-            if not number:
-                certain.append(row)
-            elif number in unknown:
-                possible.append(row)
+        done, perhaps = outcome.made(own)
+        certain += done
+        possible += perhaps
     return certain, possible
 
 

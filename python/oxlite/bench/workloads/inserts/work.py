@@ -1,4 +1,4 @@
-"""The work of ``inserts``: rows from a seed, and the table that they are inserted into.
+"""The work of ``inserts``: its parameters, rows from a seed, and the table they go into.
 
 A row is what the published benchmarks insert: a UUID of version 4 as 16 bytes, the
 instant of its creation as RFC 3339 has it, and a name.
@@ -15,10 +15,19 @@ number of threads, never on the rest of the scenario. Without the clock and Pyth
 import hashlib
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.workloads.inserts.parameters import InsertsParameters
+from oxlite.bench.errors import require_at_least
+from oxlite.bench.parameters import (
+    LONGEST_SECONDS,
+    SHORTEST_SECONDS,
+    Parameters,
+    parameter,
+    seed,
+    timeout,
+)
 
 Row = tuple[bytes, str, str]
 
@@ -42,6 +51,40 @@ AS_VARIANT = bytes(byte & 0x3F | 0x80 for byte in range(256))
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS_PER_SECOND = 1000
+
+
+MODES = ("sound", "faithful")
+"""With what the schema needs, or with the redundant index of the published one."""
+
+
+@dataclass(frozen=True)
+class InsertsParameters(Parameters):
+    """What shapes the work."""
+
+    mode: str = parameter(
+        "sound",
+        "sound, or faithful: with the published redundant index",
+        published="faithful",
+        choices=MODES,
+    )
+    threads: Sequence[int] = parameter(
+        (1, 4, 16, 64), "Threads that insert at once", quick=(16,), least=1, most=1000
+    )
+    inserts: int = parameter(100_000, "Rows of all threads, at most", least=1)
+    duration_seconds: float = parameter(
+        0.4,
+        "Seconds that each scenario inserts",
+        quick=0.15,
+        least=SHORTEST_SECONDS,
+        most=LONGEST_SECONDS,
+    )
+    seed: int = seed("Of the rows")
+    timeout_seconds: float = timeout()
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        super().__post_init__()
+        require_at_least("--inserts", self.inserts, max(self.threads))
 
 
 def rows(parameters: InsertsParameters) -> list[Row]:

@@ -11,67 +11,54 @@ the n-th of the reported kinds of errors).
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
+from oxlite.bench.drivers import pragmas
 from oxlite.bench.drivers.base import Connection
-from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.drivers.oxlite import COMMITS, Oxlite
 from oxlite.bench.harness.channel import Message
+from oxlite.bench.harness.outcomes import Errors, packed
+from oxlite.bench.harness.task import ScenarioTask
 from oxlite.bench.harness.threads import SETTLE_NS, together
-from oxlite.bench.harness.worker import Task
-from oxlite.bench.scenarios import pragmas
-from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.inserts import work
-from oxlite.bench.workloads.inserts.parameters import InsertsParameters
-from oxlite.bench.workloads.inserts.parts import Done, Errors, climber, inserter
+from oxlite.bench.workloads.inserts.parts import Done, climber, inserter, kind
 from oxlite.bench.workloads.inserts.steps import LADDER
-from oxlite.bench.workloads.inserts.styles import STYLES, Enter, Insert, Place
+from oxlite.bench.workloads.inserts.styles import STYLES, Enter, Insert
+from oxlite.bench.workloads.inserts.work import InsertsParameters
 
 
-class InsertsTask(Task):
+class InsertsTask(ScenarioTask[InsertsParameters]):
     """One scenario."""
 
-    def __init__(self, arguments: Message) -> None:
-        self._parameters = InsertsParameters(**arguments["parameters"])
-        self._scenario = scenario = Scenario(**arguments["scenario"])
-        self._place = Place(
-            DRIVERS.get(scenario.driver),
-            Path(arguments["path"]),
-            scenario,
-            self._parameters.timeout_seconds,
-        )
-        self._rows = work.rows(self._parameters)
-        self._errors = Errors()
-        self._found: list[Done] = []
-        self._reported = ExitStack()
-        # Loads the driver before the start.
-        self._failures = self._place.driver.errors()
+    parameters_type = InsertsParameters
 
-    def ready(self) -> Message:
-        """The digest of the work, and who will do it."""
-        return {"digest": work.digest(self._rows), "versions": self._place.driver.versions()}
+    def __init__(self, arguments: Message) -> None:
+        super().__init__(arguments)
+        self._rows = work.rows(self.parameters)
+        self.digests = [work.digest(self._rows)]
+        self._errors = Errors(kind)
+        self._found: list[Done] = []
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Let all threads insert until the time is over."""
-        seconds = self._parameters.duration_seconds
-        threads = int(self._scenario.threads or 1)
+        seconds = self.parameters.duration_seconds
+        threads = int(self.scenario.get("threads", 1))
         shares = [work.share(self._rows, thread, threads) for thread in range(threads)]
         with ExitStack() as stack:
-            if self._scenario.step is not None and LADDER[self._scenario.step].rows != 1:
-                size = LADDER[self._scenario.step].rows
+            size = LADDER[self.scenario["step"]].rows if "step" in self.scenario else 1
+            if size != 1:
                 parts = [climber(self._climbed, self._rows, size)]
             else:
                 enter = stack.enter_context(self._entered())
-                parts = [inserter(enter, own, self._failures, self._errors) for own in shares]
+                parts = [inserter(enter, own, self.failures, self._errors) for own in shares]
             self._found = together(parts, seconds, SETTLE_NS if threads > 1 else 0)
 
     @contextmanager
     def _entered(self) -> Iterator[Enter]:
         """What each thread enters."""
-        if self._scenario.style is not None:
-            with STYLES[self._scenario.style](self._place) as enter:
+        if "style" in self.scenario:
+            with STYLES[self.scenario["style"]](self.place) as enter:
                 yield enter
         else:
             yield self._alone
@@ -86,16 +73,8 @@ class InsertsTask(Task):
     @contextmanager
     def _climbed(self) -> Iterator[Connection]:
         """A connection with everything that the step has added."""
-        step, place = LADDER[self._scenario.step or ""], self._place
-        with closing(
-            open_connection(
-                place.driver,
-                place.path,
-                place.scenario,
-                place.timeout_seconds,
-                prepared=step.prepared,
-            )
-        ) as connection:
+        step = LADDER[self.scenario["step"]]
+        with closing(self.place.opened(prepared=step.prepared)) as connection:
             pragmas.check_journal(connection, step.journal)
             pragmas.apply_settings(connection, step.settings)
             pragmas.check(connection, step.expected())
@@ -106,29 +85,17 @@ class InsertsTask(Task):
         """What was measured; see the module."""
         return {
             "from_ns": self._found[0].from_ns,
-            "counts": [len(done.outcomes) for done in self._found],
+            "counts": [len(done.numbers) for done in self._found],
             "errors": self._errors.kinds(),
-        }, b"".join(
-            each.tobytes()
-            for done in self._found
-            for each in (done.begun_ns, done.ended_ns, done.outcomes)
-        )
+        }, packed(each for done in self._found for each in done[:3])
 
-    def connection(self) -> tuple[Any, str]:
+    @cached_property
+    def measured(self) -> Any:  # noqa: ANN401
         """One of the kind that was measured; see the module."""
-        place, directory = self._place, str(self._place.path.parent)
-        enter = self._reported.enter_context
-        if self._scenario.step is not None:
-            return enter(self._climbed()), directory
-        if isinstance(place.driver, Oxlite) and self._scenario.style in COMMITS:
-            database = enter(
-                closing(
-                    place.driver.open_database(place.path, self._scenario, place.timeout_seconds)
-                )
-            )
-            return enter(database.write()), directory
-        return enter(closing(place.opened())), directory
-
-    def close(self) -> None:
-        """See the base class."""
-        self._reported.close()
+        place, enter = self.place, self.exits.enter_context
+        if "step" in self.scenario:
+            return enter(self._climbed())
+        if isinstance(place.driver, Oxlite) and self.scenario.get("style") in COMMITS:
+            database = place.driver.open_database(place.path, self.scenario, place.timeout_seconds)
+            return enter(enter(closing(database)).write())
+        return enter(closing(place.opened()))

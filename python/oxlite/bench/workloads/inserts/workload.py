@@ -7,88 +7,92 @@ rows from a seed for a fixed time; see the modules beside this one for the rows,
 and the figures.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
+from oxlite.bench.contest import Contest
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.errors import VerificationError
-from oxlite.bench.harness.databases import Databases
+from oxlite.bench.harness.databases import Database
 from oxlite.bench.harness.model import Plan, Sample
-from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import WorkerGroup
-from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
-from oxlite.bench.layout import number
-from oxlite.bench.scenarios.cells import Grid
-from oxlite.bench.scenarios.scenario import ANY, AXES, Scenario
+from oxlite.bench.harness.session import FreshSession, HandedOver
+from oxlite.bench.scenarios.axes import BUSY, DRIVER, PRAGMAS, THREADS, Axis, Grid
+from oxlite.bench.scenarios.scenario import ANY, Scenario
 from oxlite.bench.workloads.base import Filter, Workload
-from oxlite.bench.workloads.inserts import figures, verify, work
-from oxlite.bench.workloads.inserts.claims import PEER_BUSY
-from oxlite.bench.workloads.inserts.parameters import InsertsParameters
+from oxlite.bench.workloads.inserts import figures, steps, verify, work
+from oxlite.bench.workloads.inserts.claims import PEER_BUSY, PUBLISHED
 from oxlite.bench.workloads.inserts.steps import LADDER
 from oxlite.bench.workloads.inserts.tables import TABLES
-
-TASK = "oxlite.bench.workloads.inserts.worker:InsertsTask"
-HUNG_BASE_SECONDS = 120.0
+from oxlite.bench.workloads.inserts.work import InsertsParameters
 
 DRIVERS = ("stdlib", "apsw", "oxlite")
+STYLE = Axis(
+    "style",
+    "how threads come by a connection for one write",
+    {
+        "own": "each has one",
+        "reconnect": "opened for it",
+        "mutex": "one connection behind one lock",
+        "pool": "a few, lent",
+        "explicit": "its own, in an explicit transaction",
+        "group": "Oxlite's Database, many writes in a commit",
+        "each": "Oxlite's Database, one write in a commit",
+    },
+)
+STEP = Axis(
+    "step",
+    "how far up the ladder of settings, each on top of those before it",
+    {step.name: step.added for step in LADDER.values()},
+)
 DATABASE_STYLES = ("group", "each")
-CONNECTION_STYLES = tuple(style for style in AXES["style"] if style not in DATABASE_STYLES)
+CONNECTION_STYLES = tuple(style for style in STYLE.values if style not in DATABASE_STYLES)
 SERVER_STYLES = tuple(style for style in CONNECTION_STYLES if style != "explicit")
 """Explicit transactions begin IMMEDIATE, which is SQLite's."""
-PRAGMAS = ("tuned", "durable")
 
 MUTEX = {"style": "mutex", "busy": PEER_BUSY}
 OWN = {"style": "own", "busy": PEER_BUSY}
 OURS = {"driver": "oxlite", "busy": "gate"}
 
 
-class InsertsSession:
-    """The databases to start from, and the rows."""
+class InsertsSession(FreshSession[InsertsParameters, HandedOver]):
+    """A process whose threads insert."""
 
-    def __init__(self, parameters: InsertsParameters, databases: Databases) -> None:
-        self._parameters = parameters
-        self._databases = databases
+    name = "inserts"
+    task = "oxlite.bench.workloads.inserts.worker:InsertsTask"
+
+    def __init__(self, parameters: InsertsParameters, scratch: Scratch, exits: ExitStack) -> None:
+        super().__init__(parameters, scratch, exits)
         self._rows = work.rows(parameters)
         self._digest = work.digest(self._rows)
-        self._fsync_wanted = True
 
-    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
-        """See :class:`~oxlite.bench.harness.run.Session`."""
-        parameters = self._parameters
-        journal = LADDER[scenario.step].journal if scenario.step is not None else "wal"
-        database = self._databases.start(scenario, journal)
-        threads = int(scenario.threads or 1)
-        environment = None
-        with WorkerGroup(database.directory) as group:
-            arguments = {
-                "parameters": asdict(parameters),
-                "scenario": scenario.used(),
-                "path": str(database.path),
-            }
-            one = group.start(TASK, arguments, scenario.build or "own")
-            group.wait_ready()
-            if one.facts["digest"] != self._digest:
-                raise VerificationError("the worker's list of work is not the one asked for")
-            group.release(
-                HUNG_BASE_SECONDS + parameters.duration_seconds + parameters.timeout_seconds
-            )
-            [(facts, payload)] = group.collect()
-            if with_environment:
-                environment = group.environment(one, scenario.driver, fsync=self._fsync_wanted)
-                self._fsync_wanted = False
-            group.stop()
-        found = figures.unpack(facts, payload, threads)
+    def fill(self, connection: Connection, driver: Driver) -> None:
+        """See the base class."""
+        work.fill(connection, driver, self.parameters.mode)
+
+    def journal(self, scenario: Scenario) -> str:
+        """See the base class."""
+        return LADDER[scenario["step"]].journal if "step" in scenario else "wal"
+
+    def work(self, group: WorkerGroup, database: Database) -> HandedOver:
+        """See the base class."""
+        parameters = self.parameters
+        self.start(group, database.scenario, database.path)
+        seconds = parameters.duration_seconds + parameters.timeout_seconds
+        _, [handed_over] = self.first_turn(group, [self._digest], seconds)
+        return handed_over
+
+    def sample(self, database: Database, found: HandedOver) -> Sample:
+        """See the base class."""
+        facts, payload = found
+        threads = int(database.scenario.get("threads", 1))
+        outcomes = figures.unpack(facts, payload, threads)
         shares = [work.share(self._rows, thread, threads) for thread in range(threads)]
-        certain, possible = verify.acknowledged(shares, found, facts["errors"])
         table = database.rows(work.TABLE)
-        digest = verify.check_table(table, certain, possible)
-        sample = figures.sample(found, facts["errors"], facts["from_ns"])
-        sample.detail |= {"rows": len(table), "digest": digest, "versions": one.facts["versions"]}
-        sample.environment = environment
+        digest = verify.check_table(table, *verify.acknowledged(shares, outcomes))
+        sample = figures.sample(outcomes, facts["from_ns"])
+        sample.detail |= {"rows": len(table), "digest": digest}
         return sample
 
 
@@ -97,15 +101,27 @@ class InsertsWorkload(Workload[InsertsParameters]):
 
     name = "inserts"
     title = "one row per transaction"
+    about = """\
+One row per transaction: what settings, threads and group commit are worth.
+
+All of it takes about six minutes, with `--quick` less than one. `--scenario step=any` is the
+ladder: one thread, in which each step keeps the settings of the ones before it. `--scenario
+style=any` is threads of one process, with `pragmas=tuned` or `durable`.
+"""
+    examples = (
+        "--quick",
+        "--scenario step=any --mode faithful",
+        "--scenario driver=oxlite,style=group --threads 32 --directory /var/lib/app",
+    )
     parameters_type = InsertsParameters
-    quick: ClassVar = {"threads": (1, 16), "duration_seconds": 0.3}
-    axes: ClassVar = {
-        "driver": DRIVERS,
-        "pragmas": PRAGMAS,
-        "busy": ("backoff",),
-        "style": CONNECTION_STYLES,
-        "threads": (),
-    }
+    axes: ClassVar[Sequence[Axis]] = (
+        DRIVER.of(*DRIVERS, "postgresql"),
+        PRAGMAS.of("tuned", "durable"),
+        BUSY.of("none", "backoff", "gate"),
+        STYLE,
+        STEP,
+        THREADS,
+    )
     baselines: ClassVar[Sequence[Filter]] = (
         {"step": "defaults"},
         MUTEX,
@@ -132,44 +148,38 @@ class InsertsWorkload(Workload[InsertsParameters]):
     )
     # Every measurement has a process and a file of its own, which is warmed before the start.
     plan: ClassVar[Plan] = Plan(repeats=5, warm_ups=0)
-    quick_plan: ClassVar[Plan] = Plan(repeats=2, time_budget_seconds=60.0, warm_ups=0)
     metrics: ClassVar = figures.METRICS
+    contest: ClassVar = Contest(
+        (figures.RATE,),
+        "inserts/s",
+        {**OURS, "style": "group", "pragmas": "tuned"},
+        [{"driver": "stdlib", **style} for style in (MUTEX, OWN)],
+        tail=figures.KIND,
+    )
+    published: ClassVar = PUBLISHED
+    ladder = STEP.name
+    elsewhere: ClassVar = steps.published()
     tables: ClassVar = TABLES
 
     def grids(self, parameters: InsertsParameters) -> Sequence[Grid]:
         """See the base class: a ladder, and four of threads, of what exists together."""
-        threads = {**self.axes, "threads": tuple(map(str, parameters.threads))}
-        ladder: Mapping[str, Sequence[str]] = {"driver": DRIVERS, "step": AXES["step"]}
+        every = {**self.grid(parameters), "driver": DRIVERS}
+        ladder = {axis: every[axis] for axis in ("driver", "step")}
+        threads = {axis: values for axis, values in every.items() if axis != "step"}
         return (
             ladder,
-            threads,
+            {**threads, "busy": ("backoff",), "style": CONNECTION_STYLES},
             {**threads, "busy": ("none",), "style": ("own",)},
-            {**threads, "driver": ("oxlite",), "busy": ("gate",), "style": AXES["style"]},
+            {**threads, "driver": ("oxlite",), "busy": ("gate",)},
             {"driver": ("postgresql",), "style": SERVER_STYLES, "threads": threads["threads"]},
         )
 
-    def work_digest(self, parameters: InsertsParameters) -> str:
+    session_type = InsertsSession
+    told: ClassVar = ((figures.RATE, "{} inserts/s"), (figures.LONGEST, "longest {} ms"))
+
+    def work(self, parameters: InsertsParameters) -> object:
         """See the base class."""
-        shape = work.digest(work.rows(parameters)), parameters.mode, parameters.duration_seconds
-        return hashlib.sha256(repr(shape).encode()).hexdigest()
+        return work.digest(work.rows(parameters)), parameters.mode, parameters.duration_seconds
 
-    @contextmanager
-    def session(
-        self, parameters: InsertsParameters, scenarios: Sequence[Scenario], scratch: Scratch
-    ) -> Iterator[Session]:
-        """See the base class."""
 
-        def fill(connection: Connection, driver: Driver) -> None:
-            work.fill(connection, driver, parameters.mode)
-
-        with PostgresServer(scratch) as server:
-            yield InsertsSession(parameters, Databases(scratch, "inserts", fill, server))
-
-    def outcome(self, sample: Sample) -> str:
-        """See the base class."""
-        text = (
-            f"{number(sample.figures[figures.RATE.name])} inserts/s, "
-            f"longest {number(sample.figures[figures.LONGEST.name])} ms"
-        )
-        failed = sum(sample.errors.values())
-        return f"{text}, {failed:,} errors" if failed else text
+WORKLOAD = InsertsWorkload()

@@ -16,41 +16,44 @@ done in it are its rate.
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import sub
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness import outcomes
 from oxlite.bench.harness.channel import Message
-from oxlite.bench.harness.model import Sample
-from oxlite.bench.harness.statistics import jains_index, latencies
+from oxlite.bench.harness.model import Metric, Sample
+from oxlite.bench.harness.outcomes import NS_PER_SECOND, percentiles_ms, unpacked
+from oxlite.bench.harness.statistics import jains_index
 from oxlite.bench.workloads.kv.work import Operation
 
-MICROSECONDS = 1e3
-MILLISECONDS = 1e6
-SECONDS = 1e9
+NS_PER_MICROSECOND = 1e3
 
-WRITE_TAIL = {99.0: "write_p99_ms", 99.9: "write_p999_ms"}
-"""Percentiles of one repeat's writes, by the names of their figures; absent if it has too few."""
+WALL = Metric("wall_seconds", "wall time", "lower", of_all_work=True)
+OPERATIONS = Metric("operations_per_second", "operations per second", "higher", of_all_work=True)
+READS = Metric("reads_per_second", "reads per second", "higher", of_all_work=True)
+WRITES = Metric("writes_per_second", "writes per second", "higher", of_all_work=True)
+FASTEST = Metric("fastest_process_seconds", "fastest process", "lower", of_all_work=True)
+SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower", of_all_work=True)
+JAIN = Metric("jain", "Jain's index", "higher")
+WRITE_P99 = Metric("write_p99_ms", "p99 of a write", "lower")
+WRITE_P999 = Metric("write_p999_ms", "p99.9 of a write", "lower")
+
+METRICS = (WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN, WRITE_P99, WRITE_P999)
 
 
 @dataclass
-class Outcome:
+class Outcome(outcomes.Outcome):
     """What one process did: one entry per statement of its stream.
 
     Attributes:
-        begun_ns: the instants before each statement, on the shared clock.
-        ended_ns: those after it; they never decrease.
-        outcomes: 0, or the number of the error, from 1.
-        errors: the errors by number.
+        begun_ns: the instant before the first, on the shared clock.
+        ended_ns: the one after the last.
     """
 
-    begun_ns: "array[int]"
-    ended_ns: "array[int]"
-    outcomes: "array[int]"
-    errors: list[str]
-
-    def done(self) -> int:
-        """How many statements succeeded."""
-        return self.outcomes.count(0)
+    begun_ns: int
+    ended_ns: int
 
 
 def unpack(facts: Message, payload: bytes, queries: int) -> Outcome:
@@ -59,24 +62,18 @@ def unpack(facts: Message, payload: bytes, queries: int) -> Outcome:
     Raises:
         VerificationError: it did not do all of its work, or a read found nothing.
     """
-    if len(payload) != queries * 18:
-        raise VerificationError(
-            f"a worker accounts for {len(payload) // 18} statements, asked for {queries}"
-        )
+    begun, ended, numbers = unpacked(payload, (("Q", queries), ("Q", queries), ("H", queries)))
     if facts["missing"]:
         raise VerificationError(f"{facts['missing']} reads did not find a row that exists")
-    begun, ended, outcomes = array("Q"), array("Q"), array("H")
-    begun.frombytes(payload[: 8 * queries])
-    ended.frombytes(payload[8 * queries : 16 * queries])
-    outcomes.frombytes(payload[16 * queries :])
     if not all(ended):
         raise VerificationError("a worker left a statement of its stream out")
-    return Outcome(begun, ended, outcomes, facts["errors"])
+    times_ns = array("Q", map(sub, ended, begun))
+    return Outcome(times_ns, numbers, facts["errors"], begun[0], ended[-1])
 
 
 def sample(
-    streams: list[list[Operation]],
-    found: list[Outcome],
+    streams: Sequence[Sequence[Operation]],
+    found: Sequence[Outcome],
     start_ns: int,
     done_in_fixed_time: list[int] | None,
 ) -> Sample:
@@ -91,41 +88,32 @@ def sample(
     latencies_ns = {"read": array("Q"), "write": array("Q")}
     errors: Counter[str] = Counter()
     for operations, outcome in zip(streams, found, strict=True):
-        for (_, value), begun, ended, number in zip(
-            operations, outcome.begun_ns, outcome.ended_ns, outcome.outcomes, strict=True
+        errors += outcome.failed()
+        for (_, value), time_ns, number in zip(
+            operations, outcome.times_ns, outcome.numbers, strict=True
         ):
-            if number:
-                errors[outcome.errors[number - 1]] += 1
-            else:
-                latencies_ns["read" if value is None else "write"].append(ended - begun)
-    walls_ns = [outcome.ended_ns[-1] - start_ns for outcome in found]
-    wall_seconds = max(walls_ns) / SECONDS
+            if not number:
+                latencies_ns["read" if value is None else "write"].append(time_ns)
+    walls_seconds = [(outcome.ended_ns - start_ns) / NS_PER_SECOND for outcome in found]
+    wall_seconds = max(walls_seconds)
     figures = {
-        "wall_seconds": wall_seconds,
-        "operations_per_second": sum(map(len, latencies_ns.values())) / wall_seconds,
-        "reads_per_second": len(latencies_ns["read"]) / wall_seconds,
-        "writes_per_second": len(latencies_ns["write"]) / wall_seconds,
-        "fastest_process_seconds": min(walls_ns) / SECONDS,
-        "slowest_process_seconds": wall_seconds,
+        WALL.name: wall_seconds,
+        OPERATIONS.name: sum(map(len, latencies_ns.values())) / wall_seconds,
+        READS.name: len(latencies_ns["read"]) / wall_seconds,
+        WRITES.name: len(latencies_ns["write"]) / wall_seconds,
+        FASTEST.name: min(walls_seconds),
+        SLOWEST.name: wall_seconds,
+        **percentiles_ms(latencies_ns["write"], {WRITE_P99: 99.0, WRITE_P999: 99.9}),
     }
-    tail = latencies(latencies_ns["write"], tuple(WRITE_TAIL))
-    for percent, name in WRITE_TAIL.items():
-        value_ns = tail.percentiles[percent]
-        if value_ns is not None:
-            figures[name] = value_ns / MILLISECONDS
     fairness = jains_index(done_in_fixed_time or ())
     if fairness is not None:
-        figures["jain"] = fairness
+        figures[JAIN.name] = fairness
     detail = {
-        "start_skew_us": max(o.begun_ns[0] - start_ns for o in found) / MICROSECONDS,
+        "start_skew_us": max(one.begun_ns - start_ns for one in found) / NS_PER_MICROSECOND,
         "processes": [
-            {
-                "wall_seconds": wall_ns / SECONDS,
-                "done": outcome.done(),
-            }
-            for wall_ns, outcome in zip(walls_ns, found, strict=True)
+            {"wall_seconds": seconds, "done": outcome.done()}
+            for seconds, outcome in zip(walls_seconds, found, strict=True)
         ],
         "done_in_fixed_time": done_in_fixed_time,
     }
-    asked = sum(map(len, streams))
-    return Sample(figures, asked, dict(errors), latencies_ns, detail)
+    return Sample(figures, sum(map(len, streams)), dict(errors), latencies_ns, detail)

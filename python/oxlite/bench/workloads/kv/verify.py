@@ -83,14 +83,11 @@ def _written(
     certain: defaultdict[str, set[str]] = defaultdict(set)
     possible: defaultdict[str, set[str]] = defaultdict(set)
     for operations, outcome in zip(streams, found, strict=True):
-        last: dict[str, str] = {}
-        for (key, value), number in zip(operations, outcome.outcomes, strict=True):
-            if value is None:
-                continue
-            if number == 0:
-                last[key] = value
-            elif "locked" not in outcome.errors[number - 1]:
+        done, perhaps = outcome.made(operations)
+        last = {key: value for key, value in done if value is not None}
+        for key, written in last.items():
+            certain[key].add(written)
+        for key, value in perhaps:
+            if value is not None:
                 possible[key].add(value)
-        for key, value in last.items():
-            certain[key].add(value)
     return certain, possible

@@ -16,14 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from oxlite.bench.drivers.base import Connection
-from oxlite.bench.errors import UsageError, require_between
+from oxlite.bench.parameters import LONGEST_SECONDS, Parameters, parameter, seed, timeout
 
 VALUE_BITS = 256  # 64 hexadecimal characters
-MAXIMUM_PROCESSES = 1000
-MAXIMUM_COUNT = 10_000_000
-MAXIMUM_SECONDS = 86_400
-"""Of a wait: the drivers count milliseconds in a signed 32-bit integer, and some wrap round."""
-
 WRITTEN_KEYS_PER_LOADED = 2
 
 CREATE = "CREATE TABLE kv(k TEXT PRIMARY KEY, v TEXT)"
@@ -37,36 +32,23 @@ Operation = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
-class KvParameters:
-    """What shapes the work.
+class KvParameters(Parameters):
+    """What shapes the work; 25 processes and 15,000 queries were published."""
 
-    Attributes:
-        processes: worker processes (published: 25).
-        queries: statements of each process (published: 15,000; shown: 2,000).
-        write_ratio: the part of them that are upserts, 0 to 1.
-        keys: rows the table is loaded with.
-        seed: of all random streams.
-        timeout_seconds: how long a statement waits for a lock, where it waits.
-        fairness_seconds: how long the processes then go on, for their rates; 0 leaves it out.
-    """
-
-    processes: int = 25
-    queries: int = 2_000
-    write_ratio: float = 0.05
-    keys: int = 10_000
-    seed: int = 1
-    timeout_seconds: float = 5.0
-    fairness_seconds: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse what is out of range."""
-        require_between("--processes", self.processes, 1, MAXIMUM_PROCESSES)
-        require_between("--queries", self.queries, 1, MAXIMUM_COUNT)
-        require_between("--keys", self.keys, 1, MAXIMUM_COUNT)
-        require_between("--timeout", self.timeout_seconds, 0, MAXIMUM_SECONDS)
-        require_between("--fairness", self.fairness_seconds, 0, MAXIMUM_SECONDS)
-        if not 0 <= self.write_ratio <= 1:
-            raise UsageError(f"--write-ratio must be between 0 and 1, not {self.write_ratio:g}")
+    processes: int = parameter(25, "Worker processes", quick=8, least=1, most=1000)
+    queries: int = parameter(
+        2_000, "Statements of each process", quick=500, published=15_000, least=1
+    )
+    write_ratio: float = parameter(0.05, "Part of them that are upserts, 0 to 1", most=1)
+    keys: int = parameter(10_000, "Rows the table starts with", least=1)
+    seed: int = seed()
+    timeout_seconds: float = timeout()
+    fairness_seconds: float = parameter(
+        1.0,
+        "Seconds of the turn that measures fairness; 0 leaves it out",
+        quick=0.5,
+        most=LONGEST_SECONDS,
+    )
 
 
 def key(number: int) -> str:

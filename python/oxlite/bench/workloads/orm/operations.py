@@ -45,69 +45,99 @@ class Scale:
         return round(math.sqrt(self.n))
 
 
+def once(_: Scale) -> int:
+    """What is done once, whatever the scale."""
+    return 1
+
+
+def n_times(scale: Scale) -> int:
+    """What is usually repeated n times."""
+    return scale.times(scale.n)
+
+
+def repeated(usual: int) -> Callable[[Scale], int]:
+    """What is usually repeated ``usual`` times."""
+    return lambda scale: scale.times(usual)
+
+
 @dataclass(frozen=True)
 class Operation:
     """Something done with a mapper.
 
     Attributes:
         name: the published name.
-        count: how many objects it concerns.
-        has_transaction: whether it is also done in one transaction.
+        rows: how many rows a pass goes through.
+        start: what is made before, untimed: a method of the mapper that is given their number.
+        given: the attribute of what was made whose values the operation is given; those of
+            which nothing is made are given numbers.
+        each: how many objects it concerns for each row.
+        passes: how often it goes through them.
+        threads: how many threads of its own it has; one that has some has no form in one
+            transaction.
         read_by_nobody: whether it is one whose queries the published benchmark did not read.
     """
 
     name: str
-    count: Callable[[Scale], int]
-    has_transaction: bool = True
+    rows: Callable[[Scale], int]
+    start: str = ""
+    given: str = ""
+    each: int = 1
+    passes: Callable[[Scale], int] = once
+    threads: Callable[[Scale], int] | None = None
     read_by_nobody: bool = False
+
+    def count(self, scale: Scale) -> int:
+        """How many objects it concerns."""
+        return self.each * self.rows(scale) * self.passes(scale)
+
+
+def _eager(
+    name: str, rows: Callable[[Scale], int], start: str, usual: int, each: int = 1
+) -> Operation:
+    passes = repeated(usual)
+    return Operation(
+        f"eager_loading_{name}_records", rows, start, each=each, passes=passes, read_by_nobody=True
+    )
 
 
 OPERATIONS = (
     Operation("model_object_creation", lambda s: 50 * s.n),
-    Operation("model_object_select", lambda s: 100 * s.n * s.times(s.n), read_by_nobody=True),
-    Operation("model_object_select_by_pk", lambda s: 10 * s.n * s.times(s.n)),
-    Operation("model_object_select_by_attr", lambda s: 10 * s.n * s.times(s.n)),
-    Operation("model_object_select_and_save", lambda s: 50 * s.n),
-    Operation("model_object_destruction", lambda s: 100 * s.n),
-    Operation("model_object_and_associated_object_creation", lambda s: 40 * s.n),
-    Operation("model_object_and_associated_object_destruction", lambda s: 50 * s.n),
     Operation(
-        "eager_loading_query_per_association_with_1_to_1_records",
-        lambda s: s.times(22) * 20 * s.n,
-        read_by_nobody=True,
+        "model_object_select", lambda s: 100 * s.n, "parties", passes=n_times, read_by_nobody=True
+    ),
+    Operation("model_object_select_by_pk", lambda s: 10 * s.n, "parties", "id", passes=n_times),
+    Operation(
+        "model_object_select_by_attr", lambda s: 10 * s.n, "parties", "theme", passes=n_times
+    ),
+    Operation("model_object_select_and_save", lambda s: 50 * s.n, "parties"),
+    Operation("model_object_destruction", lambda s: 100 * s.n, "parties"),
+    Operation("model_object_and_associated_object_creation", lambda s: 20 * s.n, each=2),
+    Operation(
+        "model_object_and_associated_object_destruction", lambda s: 25 * s.n, "pairs", each=2
+    ),
+    _eager("query_per_association_with_1_to_1", lambda s: 20 * s.n, "pairs", 22),
+    _eager("single_query_with_1_to_1", lambda s: 20 * s.n, "pairs", 22),
+    _eager("query_per_association_with_1_to_n", lambda s: s.n * s.n, "crowds", 22),
+    _eager("single_query_with_1_to_n", lambda s: s.n * s.n, "crowds", 22),
+    _eager("query_per_association_with_1_to_n_to_n", lambda s: s.n * s.n, "double_crowds", 9, 2),
+    _eager("single_query_with_1_to_n_to_n", lambda s: s.n * s.n, "double_crowds", 1, 2),
+    Operation("lazy_loading_with_1_to_1_records", lambda s: 20 * s.n, "pairs"),
+    Operation(
+        "lazy_loading_with_1_to_n_records", lambda s: s.n * s.n, "crowds", passes=repeated(16)
     ),
     Operation(
-        "eager_loading_single_query_with_1_to_1_records",
-        lambda s: s.times(22) * 20 * s.n,
-        read_by_nobody=True,
+        "light_threading",
+        lambda s: s.n * s.light_threads,
+        each=4,
+        threads=lambda s: s.light_threads,
     ),
-    Operation(
-        "eager_loading_query_per_association_with_1_to_n_records",
-        lambda s: s.times(22) * s.n * s.n,
-        read_by_nobody=True,
+    Operation("heavy_threading", lambda s: s.n * s.n, each=4, threads=lambda s: s.n),
+    *(
+        Operation(
+            f"model_object_{verb}", lambda s: 10 * s.n, "documents", given="id", passes=n_times
+        )
+        for verb in ("select_json_nested", "update_json_nested", "update_json")
     ),
-    Operation(
-        "eager_loading_single_query_with_1_to_n_records",
-        lambda s: s.times(22) * s.n * s.n,
-        read_by_nobody=True,
-    ),
-    Operation(
-        "eager_loading_query_per_association_with_1_to_n_to_n_records",
-        lambda s: s.times(9) * 2 * s.n * s.n,
-        read_by_nobody=True,
-    ),
-    Operation(
-        "eager_loading_single_query_with_1_to_n_to_n_records",
-        lambda s: s.times(1) * 2 * s.n * s.n,
-        read_by_nobody=True,
-    ),
-    Operation("lazy_loading_with_1_to_1_records", lambda s: 20 * s.n),
-    Operation("lazy_loading_with_1_to_n_records", lambda s: s.times(16) * s.n * s.n),
-    Operation("light_threading", lambda s: 4 * s.n * s.light_threads, has_transaction=False),
-    Operation("heavy_threading", lambda s: 4 * s.n * s.n, has_transaction=False),
-    Operation("model_object_select_json_nested", lambda s: 10 * s.n * s.times(s.n)),
-    Operation("model_object_update_json_nested", lambda s: 10 * s.n * s.times(s.n)),
-    Operation("model_object_update_json", lambda s: 10 * s.n * s.times(s.n)),
 )
 
 
@@ -126,7 +156,7 @@ class Timed:
     @property
     def is_of_one_thread(self) -> bool:
         """Whether it has no threads of its own; those have no form in one transaction."""
-        return self.operation.has_transaction
+        return self.operation.threads is None
 
     @property
     def metric(self) -> str:
@@ -137,7 +167,7 @@ class Timed:
 TIMED = tuple(
     Timed(operation, in_transaction)
     for operation in OPERATIONS
-    for in_transaction in ((False, True) if operation.has_transaction else (False,))
+    for in_transaction in ((False, True) if operation.threads is None else (False,))
 )
 
 

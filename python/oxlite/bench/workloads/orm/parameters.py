@@ -3,37 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oxlite.bench.errors import require_at_least, require_between
+from oxlite.bench.parameters import LONGEST_SECONDS, Parameters, parameter
 from oxlite.bench.workloads.orm.operations import Scale, Timed, chosen
-
-HIGHEST_LEVEL = 10
-MOST_LOOPS = 10_000
 
 
 @dataclass(frozen=True)
-class OrmParameters:
-    """What shapes the work.
+class OrmParameters(Parameters):
+    """What shapes the work."""
 
-    Attributes:
-        level: the scale is 2 to the power of it; the published level is 5.
-        loops: how often an operation does what it repeats; 0: as often as it does.
-        faithful: in the manner of the published benchmark: see ``operations``.
-        operation: only those whose name contains one of these; all, without any.
-        at_least_seconds: an operation that is shorter is done several times in a round.
-    """
-
-    level: int = 5
-    loops: int = 0
-    faithful: bool = False
-    operation: Sequence[str] = ()
-    at_least_seconds: float = 0.25
+    level: int = parameter(5, "The scale is 2 to the power of it", quick=0, most=10)
+    loops: int = parameter(
+        0, "How often an operation does what it repeats; 0: as often as it does", most=10_000
+    )
+    faithful: bool = parameter(
+        default=False, help="Threads one by one, and queries that nobody reads, as published"
+    )
+    operation: Sequence[str] = parameter((), "Only the operations whose name contains this")
+    at_least_seconds: float = parameter(
+        0.25, "Seconds; what is shorter is done again in a round", quick=0.0, most=LONGEST_SECONDS
+    )
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
-        object.__setattr__(self, "operation", tuple(dict.fromkeys(self.operation)))
-        require_between("--level", self.level, 0, HIGHEST_LEVEL)
-        require_between("--loops", self.loops, 0, MOST_LOOPS)
-        require_at_least("--at-least", self.at_least_seconds, 0)
+        """Refuse what is out of range, or chooses no operation."""
+        super().__post_init__()
         self.operations()
 
     def operations(self) -> Sequence[Timed]:

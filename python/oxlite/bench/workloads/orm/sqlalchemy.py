@@ -5,9 +5,8 @@ Before each pass over rows that were read already, the session forgets them: els
 read nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sqlalchemy import (
     URL,
     ColumnElement,
     Engine,
+    Select,
     cast,
     create_engine,
     delete,
@@ -36,19 +36,11 @@ from sqlalchemy.orm import (
     selectinload,
 )
 
+from oxlite.bench.drivers import pragmas
 from oxlite.bench.drivers.oxlite import PROFILES
 from oxlite.bench.drivers.postgresql import USER
-from oxlite.bench.scenarios import pragmas
 from oxlite.bench.scenarios.scenario import Scenario
-from oxlite.bench.workloads.orm.mapper import (
-    DOCUMENT,
-    TIMEOUT_SECONDS,
-    Content,
-    Prepare,
-    Work,
-)
-from oxlite.bench.workloads.orm.operations import Scale
-from oxlite.bench.workloads.orm.threads import run_threads
+from oxlite.bench.workloads.orm.mapper import TIMEOUT_SECONDS, Content, Given, Mapper
 
 
 class Base(DeclarativeBase):
@@ -106,76 +98,88 @@ def engine(scenario: Scenario, path: Path) -> Engine:
             URL.create("postgresql+psycopg", username=USER, database=path.name, query=host)
         )
     if scenario.driver == "oxlite":
-        profile = PROFILES.get(scenario.pragmas or "", "stock")
+        profile = PROFILES.get(scenario.get("pragmas", ""), "stock")
         options = {"profile": profile, "timeout": TIMEOUT_SECONDS}
         return create_engine(f"sqlite+oxlite:///{path}", connect_args=options)
     made = create_engine(f"sqlite:///{path}", connect_args={"timeout": TIMEOUT_SECONDS})
 
     def set_up(connection: Any, _record: object) -> None:  # noqa: ANN401
-        pragmas.apply(connection, scenario.pragmas or "stock")
+        pragmas.apply(connection, scenario.get("pragmas", "stock"))
 
     event.listen(made, "connect", set_up)
     return made
 
 
-class SqlAlchemy:
-    """See :class:`~oxlite.bench.workloads.orm.mapper.Mapper`."""
+class SqlAlchemy(Mapper):
+    """See the base class."""
+
+    party = Party
+    person = Person
+    document = JsonParty
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._in_transaction = False
         self._session = Session(engine, expire_on_commit=False)
         Base.metadata.create_all(engine)
-        self._operations: dict[str, Prepare] = {
-            "model_object_creation": self._creation,
-            "model_object_select": self._select,
-            "model_object_select_by_pk": self._select_by_pk,
-            "model_object_select_by_attr": self._select_by_attr,
-            "model_object_select_and_save": self._select_and_save,
-            "model_object_destruction": self._destruction,
-            "model_object_and_associated_object_creation": self._associated_creation,
-            "model_object_and_associated_object_destruction": self._associated_destruction,
-            "eager_loading_query_per_association_with_1_to_1_records": lambda scale: (
-                self._eager_to_one(scale, selectinload(Person.party))
+        self.reads = {
+            "model_object_select": (
+                lambda: select(Party),
+                lambda query: len(self._session.scalars(query).all()),
+            )
+        }
+        for name, load in (
+            ("eager_loading_query_per_association", selectinload),
+            ("eager_loading_single_query", joinedload),
+        ):
+            self._read_eagerly(name, load)
+
+    def _read_eagerly(self, name: str, load: Callable[..., Any]) -> None:
+        """Add the operations ``name``, which load relations by the option ``load``."""
+        party, people = load(Person.party), load(Party.people)
+        self.reads |= {
+            f"{name}_with_1_to_1_records": (
+                lambda: select(Person).options(party),
+                lambda query: sum(one.party is not None for one in self._session.scalars(query)),
             ),
-            "eager_loading_single_query_with_1_to_1_records": lambda scale: self._eager_to_one(
-                scale, joinedload(Person.party)
+            f"{name}_with_1_to_n_records": (
+                lambda: select(Party).options(people),
+                lambda query: sum(len(one.people) for one in self._unique(query)),
             ),
-            "eager_loading_query_per_association_with_1_to_n_records": lambda scale: (
-                self._eager_to_many(scale, selectinload(Party.people))
+            f"{name}_with_1_to_n_to_n_records": (
+                lambda: select(Party).options(load(Party.people), load(Party.other_people)),
+                lambda query: sum(
+                    len(one.people) + len(one.other_people) for one in self._unique(query)
+                ),
             ),
-            "eager_loading_single_query_with_1_to_n_records": lambda scale: self._eager_to_many(
-                scale, joinedload(Party.people)
-            ),
-            "eager_loading_query_per_association_with_1_to_n_to_n_records": lambda scale: (
-                self._eager_to_both(scale, 9, selectinload)
-            ),
-            "eager_loading_single_query_with_1_to_n_to_n_records": lambda scale: (
-                self._eager_to_both(scale, 1, joinedload)
-            ),
-            "lazy_loading_with_1_to_1_records": self._lazy_to_one,
-            "lazy_loading_with_1_to_n_records": self._lazy_to_many,
-            "light_threading": lambda scale: self._threads(scale, scale.light_threads),
-            "heavy_threading": lambda scale: self._threads(scale, scale.n),
-            "model_object_select_json_nested": self._select_json,
-            "model_object_update_json_nested": self._update_json_nested,
-            "model_object_update_json": self._update_json,
         }
 
-    def prepare(self, name: str, scale: Scale) -> Work:
-        """See the protocol."""
+    def _unique(self, query: Select[Any]) -> Iterable[Any]:
+        return self._session.scalars(query).unique()
+
+    def empty(self) -> None:
+        """See the base class."""
         self._session.rollback()
         self._session.expunge_all()
         for model in (Person, Party, JsonParty):
             self._session.execute(delete(model))
         self._session.commit()
-        work = self._operations[name](scale)
-        self._session.commit()
+
+    def add(self, objects: Iterable[Any]) -> list[Any]:
+        """See the base class."""
+        made = list(objects)
+        self._session.add_all(made)
+        self._session.flush()
+        return made
+
+    def forget(self) -> None:
+        """See the base class."""
+        if not self._in_transaction:
+            self._session.commit()
         self._session.expunge_all()
-        return work
 
     def contents(self) -> list[Content]:
-        """See the protocol."""
+        """See the base class."""
         self._session.rollback()
         people = select(Person.name, Person.address, Party.theme).join(
             Party, Party.id == func.coalesce(Person.party_id, Person.other_party_id)
@@ -191,7 +195,7 @@ class SqlAlchemy:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See the protocol."""
+        """See the base class."""
         self._in_transaction = True
         try:
             yield
@@ -199,16 +203,12 @@ class SqlAlchemy:
         finally:
             self._in_transaction = False
 
-    def versions(self) -> dict[str, str]:
-        """See the protocol."""
-        return {"sqlalchemy": metadata.version("sqlalchemy")}
-
     def connection(self) -> Any:  # noqa: ANN401 - of whichever driver
-        """See the protocol."""
+        """See the base class."""
         return self._session.connection().connection.driver_connection
 
     def close(self) -> None:
-        """See the protocol."""
+        """See the base class."""
         self._session.close()
         self._engine.dispose()
 
@@ -219,259 +219,112 @@ class SqlAlchemy:
         else:
             self._session.commit()
 
-    def _anew(self) -> None:
-        """What comes is read, not remembered."""
-        if not self._in_transaction:
-            self._session.commit()
-        self._session.expunge_all()
-
-    def _parties(self, count: int) -> list[Party]:
-        parties = [Party(theme=f"theme {number}") for number in range(count)]
-        self._session.add_all(parties)
-        self._session.flush()
-        return parties
-
-    def _pairs(self, count: int) -> None:
-        for number, party in enumerate(self._parties(count)):
-            self._session.add(Person(party_id=party.id, name=f"name {number}", address="here"))
-
-    def _crowds(self, n: int, *, others: bool = False) -> None:
-        parties = self._parties(n)
-        for party in parties:
-            for number in range(n):
-                person = {"name": f"name {number}", "address": "here"}
-                self._session.add(Person(party_id=party.id, **person))
-                if others:
-                    self._session.add(Person(other_party_id=party.id, **person))
-
-    def _documents(self, count: int) -> list[int]:
-        documents = [JsonParty(stuff=DOCUMENT) for _ in range(count)]
-        self._session.add_all(documents)
-        self._session.flush()
-        return [document.id for document in documents]
-
-    def _creation(self, scale: Scale) -> Work:
-        def work() -> int:
-            for number in range(50 * scale.n):
-                self._session.add(Party(theme=f"theme {number}"))
-                self._done()
-            return 50 * scale.n
-
-        return work
-
-    def _select(self, scale: Scale) -> Work:
-        self._parties(100 * scale.n)
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(scale.n)):
-                query = select(Party)
-                if scale.faithful:
-                    continue
-                count += len(self._session.scalars(query).all())
-                self._anew()
-            return count
-
-        return work
-
-    def _select_by_pk(self, scale: Scale) -> Work:
-        ids = [party.id for party in self._parties(10 * scale.n)]
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(scale.n)):
-                for identity in ids:
-                    count += self._session.get(Party, identity) is not None
-                self._anew()
-            return count
-
-        return work
-
-    def _select_by_attr(self, scale: Scale) -> Work:
-        themes = [party.theme for party in self._parties(10 * scale.n)]
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(scale.n)):
-                for theme in themes:
-                    found = self._session.scalars(select(Party).where(Party.theme == theme))
-                    count += found.first() is not None
-                self._anew()
-            return count
-
-        return work
-
-    def _select_and_save(self, scale: Scale) -> Work:
-        self._parties(50 * scale.n)
-
-        def work() -> int:
-            parties = self._session.scalars(select(Party)).all()
-            for party in parties:
-                party.theme += "1"
-                self._done()
-            return len(parties)
-
-        return work
-
-    def _destruction(self, scale: Scale) -> Work:
-        self._parties(100 * scale.n)
-
-        def work() -> int:
-            parties = self._session.scalars(select(Party)).all()
-            for party in parties:
-                self._session.delete(party)
-                self._done()
-            return len(parties)
-
-        return work
-
-    def _associated_creation(self, scale: Scale) -> Work:
-        def work() -> int:
-            for number in range(20 * scale.n):
-                party = Party(theme=f"theme {number}")
-                party.people.append(Person(name=f"name {number}", address="here"))
-                self._session.add(party)
-                self._done()
-            return 40 * scale.n
-
-        return work
-
-    def _associated_destruction(self, scale: Scale) -> Work:
-        self._pairs(25 * scale.n)
-
-        def work() -> int:
-            count = 0
-            for person in self._session.scalars(select(Person)).all():
-                party = person.party
-                self._session.delete(person)
-                self._done()
-                self._session.delete(party)
-                self._done()
-                count += 2
-            return count
-
-        return work
-
-    def _eager_to_one(self, scale: Scale, option: Any) -> Work:  # noqa: ANN401 - a loader option
-        self._pairs(20 * scale.n)
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(22)):
-                query = select(Person).options(option)
-                if scale.faithful:
-                    continue
-                for person in self._session.scalars(query):
-                    count += person.party is not None
-                self._anew()
-            return count
-
-        return work
-
-    def _eager_to_many(self, scale: Scale, option: Any) -> Work:  # noqa: ANN401 - a loader option
-        self._crowds(scale.n)
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(22)):
-                query = select(Party).options(option)
-                if scale.faithful:
-                    continue
-                for party in self._session.scalars(query).unique():
-                    count += len(party.people)
-                self._anew()
-            return count
-
-        return work
-
-    def _eager_to_both(self, scale: Scale, times: int, load: Callable[..., Any]) -> Work:
-        self._crowds(scale.n, others=True)
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(times)):
-                query = select(Party).options(load(Party.people), load(Party.other_people))
-                if scale.faithful:
-                    continue
-                for party in self._session.scalars(query).unique():
-                    count += len(party.people) + len(party.other_people)
-                self._anew()
-            return count
-
-        return work
-
-    def _lazy_to_one(self, scale: Scale) -> Work:
-        self._pairs(20 * scale.n)
-
-        def work() -> int:
-            people = self._session.scalars(select(Person)).all()
-            return sum(person.party is not None for person in people)
-
-        return work
-
-    def _lazy_to_many(self, scale: Scale) -> Work:
-        self._crowds(scale.n)
-
-        def work() -> int:
-            count = 0
-            for _ in range(scale.times(16)):
-                for party in self._session.scalars(select(Party)).all():
-                    count += len(party.people)
-                self._anew()
-            return count
-
-        return work
-
-    def _threads(self, scale: Scale, threads: int) -> Work:
-        def live(thread: int) -> int:
-            count = 0
-            for number in range(scale.n):
-                with Session(self._engine) as session:
-                    session.add(Party(theme=f"{thread} {number}"))
-                    session.commit()
-                    count += 1
-            for _ in range(scale.n):
-                with Session(self._engine) as session:
-                    own = Party.theme.like(f"{thread} %")
-                    party = session.scalars(select(Party).where(own).limit(1)).one()
-                    party.theme += "1"
-                    session.commit()
-                    session.delete(party)
-                    session.commit()
-                    count += 3
-            return count
-
-        return lambda: run_threads(threads, live, one_by_one=scale.faithful)
-
-    def _select_json(self, scale: Scale) -> Work:
-        self._documents(10 * scale.n)
-
-        def work() -> int:
-            query = select(JsonParty).where(JsonParty.stuff["pumpkin"].as_integer() == 1).limit(1)
-            count = 0
-            for _ in range(10 * scale.n * scale.times(scale.n)):
-                count += self._session.scalars(query).first() is not None
-                self._session.expunge_all()
+    def _model_object_creation(self, given: Given, _passes: int) -> int:
+        for number in given:
+            self._session.add(Party(theme=f"theme {number}"))
             self._done()
-            return count
+        return len(given)
 
-        return work
+    def _model_object_select_by_pk(self, given: Given, passes: int) -> int:
+        count = 0
+        for _ in range(passes):
+            for identity in given:
+                count += self._session.get(Party, identity) is not None
+            self.forget()
+        return count
 
-    def _update_json_nested(self, scale: Scale) -> Work:
-        ids = self._documents(10 * scale.n)
+    def _model_object_select_by_attr(self, given: Given, passes: int) -> int:
+        count = 0
+        for _ in range(passes):
+            for theme in given:
+                found = self._session.scalars(select(Party).where(Party.theme == theme))
+                count += found.first() is not None
+            self.forget()
+        return count
 
-        def work() -> int:
-            count = 0
-            for number in range(scale.times(scale.n)):
-                changed = self._with_pumpkin(number)
-                for identity in ids:
-                    statement = update(JsonParty).where(JsonParty.id == identity)
-                    self._session.execute(statement.values(stuff=changed))
-                    self._done()
-                    count += 1
-            return count
+    def _model_object_select_and_save(self, _given: Given, _passes: int) -> int:
+        parties = self._session.scalars(select(Party)).all()
+        for party in parties:
+            party.theme += "1"
+            self._done()
+        return len(parties)
 
-        return work
+    def _model_object_destruction(self, _given: Given, _passes: int) -> int:
+        parties = self._session.scalars(select(Party)).all()
+        for party in parties:
+            self._session.delete(party)
+            self._done()
+        return len(parties)
+
+    def _model_object_and_associated_object_creation(self, given: Given, _passes: int) -> int:
+        for number in given:
+            party = Party(theme=f"theme {number}")
+            party.people.append(Person(name=f"name {number}", address="here"))
+            self._session.add(party)
+            self._done()
+        return 2 * len(given)
+
+    def _model_object_and_associated_object_destruction(self, _given: Given, _passes: int) -> int:
+        count = 0
+        for person in self._session.scalars(select(Person)).all():
+            party = person.party
+            self._session.delete(person)
+            self._done()
+            self._session.delete(party)
+            self._done()
+            count += 2
+        return count
+
+    def _lazy_loading_with_1_to_1_records(self, _given: Given, _passes: int) -> int:
+        people = self._session.scalars(select(Person)).all()
+        return sum(person.party is not None for person in people)
+
+    def _lazy_loading_with_1_to_n_records(self, _given: Given, passes: int) -> int:
+        count = 0
+        for _ in range(passes):
+            for party in self._session.scalars(select(Party)).all():
+                count += len(party.people)
+            self.forget()
+        return count
+
+    def live(self, n: int, thread: int) -> int:
+        """See the base class."""
+        count = 0
+        for number in range(n):
+            with Session(self._engine) as session:
+                session.add(Party(theme=f"{thread} {number}"))
+                session.commit()
+                count += 1
+        for _ in range(n):
+            with Session(self._engine) as session:
+                own = Party.theme.like(f"{thread} %")
+                party = session.scalars(select(Party).where(own).limit(1)).one()
+                party.theme += "1"
+                session.commit()
+                session.delete(party)
+                session.commit()
+                count += 3
+        return count
+
+    def _model_object_select_json_nested(self, given: Given, passes: int) -> int:
+        query = select(JsonParty).where(JsonParty.stuff["pumpkin"].as_integer() == 1).limit(1)
+        count = 0
+        for _ in range(len(given) * passes):
+            count += self._session.scalars(query).first() is not None
+            self._session.expunge_all()
+        self._done()
+        return count
+
+    def _model_object_update_json_nested(self, given: Given, passes: int) -> int:
+        count = 0
+        for number in range(passes):
+            changed = self._with_pumpkin(number)
+            for identity in given:
+                statement = update(JsonParty).where(JsonParty.id == identity)
+                self._session.execute(statement.values(stuff=changed))
+                self._done()
+                count += 1
+        return count
 
     def _with_pumpkin(self, number: int) -> ColumnElement[Any]:
         """The document with another number in it, as the database makes it."""
@@ -479,18 +332,13 @@ class SqlAlchemy:
             return func.jsonb_set(JsonParty.stuff, array(["pumpkin"]), cast(number, JSONB))
         return func.json_set(JsonParty.stuff, "$.pumpkin", number)
 
-    def _update_json(self, scale: Scale) -> Work:
-        ids = self._documents(10 * scale.n)
-
-        def work() -> int:
-            count = 0
-            for number in range(scale.times(scale.n)):
-                for candy, identity in enumerate(ids):
-                    document = self._session.get_one(JsonParty, identity)
-                    document.stuff = {"pumpkin": number + 2, "candy": candy}
-                    self._done()
-                    count += 1
-                self._anew()
-            return count
-
-        return work
+    def _model_object_update_json(self, given: Given, passes: int) -> int:
+        count = 0
+        for number in range(passes):
+            for candy, identity in enumerate(given):
+                document = self._session.get_one(JsonParty, identity)
+                document.stuff = {"pumpkin": number + 2, "candy": candy}
+                self._done()
+                count += 1
+            self.forget()
+        return count

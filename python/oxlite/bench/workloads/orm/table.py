@@ -14,9 +14,8 @@ from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import CONFIDENCE
 from oxlite.bench.layout import ABSENT, Drawing, Line, brackets, number, spread_of
-from oxlite.bench.workloads.orm.figures import METRICS, SUM
+from oxlite.bench.workloads.orm.figures import METRICS, SUM, ratio
 from oxlite.bench.workloads.orm.published import SumsTable
-from oxlite.bench.workloads.orm.ratio import ratio
 
 BAR = 0.95
 PEER = "stdlib"
@@ -32,19 +31,17 @@ class OperationTables:
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`~oxlite.bench.layout.Drawable`."""
         groups: dict[Settings, list[Row]] = {}
-        served: set[str | None] = set()
         for row in result.rows:
             scenario = row.scenario
-            settings = (scenario.mapper, scenario.journal, scenario.pragmas)
+            settings = (scenario.get("mapper"), scenario.get("journal"), scenario.get("pragmas"))
             groups.setdefault(settings, []).append(row)
         # PostgreSQL has none of SQLite's settings: it stands beside all of them.
-        for (mapper, journal, pragmas), rows in list(groups.items()):
-            beside = groups.get((mapper, None, None), [])
-            if journal is not None and beside:
-                groups[mapper, journal, pragmas] = [*rows, *beside]
-                served.add(mapper)
-        for mapper in served:
-            del groups[mapper, None, None]
+        for mapper in {settings[0] for settings in groups}:
+            without = (mapper, None, None)
+            served = [one for one in groups if one[0] == mapper and one != without]
+            beside = groups.pop(without, []) if served else []
+            for settings in served:
+                groups[settings] += beside
         drawings = []
         for settings, rows in groups.items():
             usual = [row for row in rows if not _has_another_build(row)]
@@ -78,7 +75,7 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
         "operation",
         [
             *called.values(),
-            *(f"{called[row.label]} than {called[peer.label]}" for row, peer in pairs),
+            *(f"{called[row.label]} than {called[one.label]}" for row, one in pairs),
         ],
         lines,
         [
@@ -95,7 +92,7 @@ def _drawing(result: Result, settings: Settings, rows: Sequence[Row]) -> Drawing
 def _has_another_build(row: Row) -> bool:
     """Whether it is of Oxlite with SQLite compiled in another way than usual."""
     scenario = row.scenario
-    return scenario.build != DRIVERS.get(scenario.driver).default_build
+    return scenario.get("build") != DRIVERS.get(scenario.driver).default_build
 
 
 def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oxlite.bench.errors import VerificationError
+from oxlite.bench.harness.databases import rows_of_file
 from oxlite.bench.workloads.gate.verify import sound_counters
 
 CREATE = "CREATE TABLE entry(id INTEGER PRIMARY KEY, writer INTEGER, number INTEGER)"
@@ -50,14 +51,12 @@ def check(path: Path, writers: Sequence[Writer]) -> None:
     """
     sound_counters(path)
     counts = [0] * len(writers)
-    with closing(sqlite3.connect(path)) as connection:
-        for writer, number in connection.execute(WRITTEN):
-            counts[writer] += 1
-            if number != counts[writer]:
-                raise VerificationError(
-                    f"entry {number} of writer {writer} stands where its entry {counts[writer]} "
-                    "should"
-                )
+    for writer, number in rows_of_file(path, WRITTEN):
+        counts[writer] += 1
+        if number != counts[writer]:
+            raise VerificationError(
+                f"entry {number} of writer {writer} stands where its entry {counts[writer]} should"
+            )
     for number, (count, writer) in enumerate(zip(counts, writers, strict=True)):
         if not writer.acknowledged <= count <= writer.acknowledged + writer.is_killed:
             raise VerificationError(

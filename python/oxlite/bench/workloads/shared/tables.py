@@ -1,26 +1,21 @@
 """What a report of ``shared`` shows: the rates, with the bars below them, and the waits."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
+from oxlite.bench.claims import ClaimsTable
 from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import (
     ABSENT,
     Column,
-    Drawing,
     Table,
     against,
     errors,
     extent,
-    largest,
     median,
-    percentile,
     total,
 )
 from oxlite.bench.workloads.gate.figures import FEWEST, JAIN, LONGEST, MOST, WRITES
-from oxlite.bench.workloads.gate.tables import KILLED, times_to_a_commit
-from oxlite.bench.workloads.shared.bars import remarks
-from oxlite.bench.workloads.shared.killing import KINDS, LEADERS_LOST, SYNCING
+from oxlite.bench.workloads.gate.tables import KILLED, WAITS, times_to_a_commit
+from oxlite.bench.workloads.shared.claims import CLAIMS
+from oxlite.bench.workloads.shared.kills import KINDS, LEADERS_LOST, SYNCING
 
 GROUPED = ("processes",)
 CALM = {"disturbance": "calm"}
@@ -31,16 +26,8 @@ def _in_a_sync(_: Result, row: Row) -> str:
     return ABSENT if found is None else f"{found.count:,}"
 
 
-class RatesTable(Table):
-    """The rates of all rows, and whether each bar is held."""
-
-    def drawings(self, result: Result) -> Sequence[Drawing]:
-        """See the base class."""
-        return [replace(drawing, remarks=remarks(result)) for drawing in super().drawings(result)]
-
-
 TABLES = (
-    RatesTable(
+    Table(
         "Durable writes and fairness; the ratios are of writes/s",
         (
             median("writes/s", WRITES),
@@ -56,11 +43,7 @@ TABLES = (
     Table(
         "Wait of one durable write, ms; the ratio is of the longest, above 1 is shorter",
         (
-            percentile("p50", "write", 50.0),
-            percentile("p99", "write", 99.0),
-            percentile("p99.9", "write", 99.9),
-            median("longest", LONGEST),
-            largest("maximum", LONGEST),
+            *WAITS,
             against("than backoff", LONGEST, commit="each", busy="backoff"),
         ),
         CALM,
@@ -77,4 +60,5 @@ TABLES = (
         {"disturbance": "kills"},
         GROUPED,
     ),
+    ClaimsTable("Shared syncs against their bars", CLAIMS),
 )

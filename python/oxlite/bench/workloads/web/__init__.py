@@ -3,5 +3,5 @@
 ``blog`` is the site; ``ladder`` says how its database is configured in each row, ``worker`` makes
 the database all rows begin with, ``server`` runs the site and reads its account of what it has
 done, ``generator`` runs the clients. ``verify`` compares the two accounts with the database;
-``figures``, ``tables`` and ``claims`` are what comes of it.
+``figures`` and ``claims`` are what comes of it.
 """

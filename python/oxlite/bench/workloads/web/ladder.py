@@ -1,20 +1,5 @@
 """How the site's database is configured, by the values of the axis ``settings``.
 
-``defaults``
-    Django's own backend and nothing else: a rollback journal, deferred transactions.
-``immediate``
-    and ``transaction_mode`` IMMEDIATE.
-``timeout``
-    and a ``timeout`` of 20 s instead of 5: SQLite goes on asking for the lock.
-``wal``
-    and, by ``init_command``, WAL and the settings of the lab's ``pragmas=tuned``.
-``rollback``
-    ``oxlite.django`` with the profile ``stock``: IMMEDIATE, and a rollback journal as Django's own
-    has; the axis ``busy`` says how it waits. ``held`` is a handler of the lab.
-``engine``
-    ``oxlite.django`` and nothing else; the axis ``busy`` says how it waits, ``gate`` being
-    what it does by itself.
-
 PostgreSQL, beside them, has its backend and the address of the server.
 
 Invariant: a row is what a user would write into settings, no more; each step of Django's own
@@ -25,7 +10,8 @@ import json
 from pathlib import Path
 
 from oxlite.bench.drivers.postgresql import USER
-from oxlite.bench.scenarios.pragmas import TUNED
+from oxlite.bench.drivers.pragmas import TUNED
+from oxlite.bench.scenarios.axes import Axis
 from oxlite.bench.scenarios.scenario import Scenario
 
 OWN = "django.db.backends.sqlite3"
@@ -52,19 +38,32 @@ ROLLBACK = "rollback"
 ENGINE = "engine"
 GATE = "gate"
 
+SETTINGS = Axis(
+    "settings",
+    "how the site's database is configured",
+    {
+        DEFAULTS: "Django's own backend: a rollback journal, deferred transactions",
+        PUBLISHED: "and transaction_mode IMMEDIATE",
+        "timeout": "and a timeout of 20 s instead of 5",
+        ROLLBACK: "oxlite.django with the profile stock: IMMEDIATE and a rollback journal",
+        "wal": "Django's own backend with, by init_command, WAL and the settings of pragmas=tuned",
+        ENGINE: "oxlite.django and nothing else; busy=gate is what it does by itself",
+    },
+)
+
 
 def options(scenario: Scenario, database: Path) -> dict[str, object]:
     """The OPTIONS of the ``database`` in ``scenario``."""
-    if scenario.settings is None:
+    if "settings" not in scenario:
         return {"host": str(database.parent), "user": USER}
-    if scenario.settings == ROLLBACK:
-        return {"profile": "stock", "busy": scenario.busy}
-    if scenario.settings == ENGINE:
-        return {} if scenario.busy == GATE else {"busy": scenario.busy}
+    if scenario.get("settings") == ROLLBACK:
+        return {"profile": "stock", "busy": scenario.get("busy")}
+    if scenario.get("settings") == ENGINE:
+        return {} if scenario.get("busy") == GATE else {"busy": scenario.get("busy")}
     found: dict[str, object] = {}
     for name, added in STEPS:
         found |= added
-        if name == scenario.settings:
+        if name == scenario.get("settings"):
             break
     return found
 
@@ -80,9 +79,9 @@ def environment(scenario: Scenario, database: Path, atomic: str = "views") -> di
     engines = {None: SERVERS, ROLLBACK: OURS, ENGINE: OURS}
     return {
         "DJANGO_SETTINGS_MODULE": "oxlite.bench.workloads.web.blog.settings",
-        "BLOG_ENGINE": engines.get(scenario.settings, OWN),
+        "BLOG_ENGINE": engines.get(scenario.get("settings"), OWN),
         "BLOG_OPTIONS": json.dumps(options(scenario, database)),
-        "BLOG_DATABASE": database.name if scenario.settings is None else str(database),
+        "BLOG_DATABASE": database.name if "settings" not in scenario else str(database),
         "BLOG_ATOMIC_REQUESTS": "1" if atomic == "requests" else "0",
         "BLOG_DEBUG": "0",
     }
@@ -90,4 +89,4 @@ def environment(scenario: Scenario, database: Path, atomic: str = "views") -> di
 
 def journal_mode(scenario: Scenario) -> str:
     """The journal mode that a file must have in the end."""
-    return "wal" if scenario.settings in {"wal", ENGINE} else "delete"
+    return "wal" if scenario.get("settings") in {"wal", ENGINE} else "delete"

@@ -9,6 +9,7 @@ account is complete once it has ended by itself.
 """
 
 import http.client
+import re
 import socket
 import sys
 import time
@@ -33,6 +34,7 @@ PAGES_FOR_EACH_THREAD = 4
 
 ACCESS_LOG_FORMAT = "%(m)s\t%(s)s\t%({blog-endpoint}o)s\t%({blog-changed}o)s\t%({blog-failure}o)s"
 ABSENT = "-"
+_CHANGE = re.compile(r"(?=[+-])")
 
 
 @dataclass
@@ -65,7 +67,9 @@ def read_account(text: str) -> Account:
             if method != "POST":
                 continue
             status = int(status_text)
-            changes = _changes(changed)
+            # Such as ``posts-1 comments-8``.
+            changes = [_CHANGE.split(word) for word in changed.split(" ") if word != ABSENT]
+            growth = {table: int(difference) for table, difference in changes}
         except ValueError:
             raise VerificationError(f"the server's log has a line {line[:80]!r}") from None
         account.statuses[status] += 1
@@ -73,20 +77,8 @@ def read_account(text: str) -> Account:
             account.failures[f"status {status}" if failure == ABSENT else failure] += 1
         else:
             account.endpoints[endpoint] += 1
-            for table, difference in changes.items():
-                account.changes[table] += difference
+            account.changes.update(growth)
     return account
-
-
-def _changes(text: str) -> Mapping[str, int]:
-    """What ``posts-1 comments-8`` says."""
-    if text == ABSENT:
-        return {}
-    found = {}
-    for word in text.split(" "):
-        table = word.rstrip("0123456789")
-        found[table[:-1]] = int(table[-1] + word[len(table) :])
-    return found
 
 
 class Server:

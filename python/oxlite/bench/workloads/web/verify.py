@@ -4,20 +4,16 @@ A client without an answer does not know whether its request was done, and the s
 lack it; so each such request allows for a difference of one.
 """
 
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 
 from oxlite.bench.errors import VerificationError
-from oxlite.bench.harness.databases import Database
+from oxlite.bench.harness.databases import Database, rows_of_file
 from oxlite.bench.workloads.web.generator import Load
 from oxlite.bench.workloads.web.server import Account
 
 TABLES = {"users": "blog_user", "posts": "blog_post", "comments": "blog_comment"}
 """The tables, by the names that answers have for them."""
-
-DANGLING = "PRAGMA foreign_key_check"
 
 
 def count_rows(database: Database) -> dict[str, int]:
@@ -76,9 +72,8 @@ def check_file(path: Path, journal_mode: str) -> None:
     Raises:
         VerificationError: it is not.
     """
-    with closing(sqlite3.connect(path)) as connection:
-        dangling = connection.execute(DANGLING).fetchall()
-        effective = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    dangling = rows_of_file(path, "PRAGMA foreign_key_check")
+    [(effective,)] = rows_of_file(path, "PRAGMA journal_mode")
     if dangling:
         raise VerificationError(f"{len(dangling)} rows name others that are not there")
     if effective != journal_mode:

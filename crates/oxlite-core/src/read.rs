@@ -1,0 +1,5 @@
+//! Reading: which statements are kept, what a statement is for, and queries run to their end.
+
+pub(crate) mod requests;
+pub(crate) mod sql;
+pub(crate) mod statement_cache;

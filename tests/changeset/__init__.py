@@ -1,0 +1,1 @@
+"""Tests of sessions and of the changesets they record."""

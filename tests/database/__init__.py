@@ -1,0 +1,1 @@
+"""What ``oxlite.Database`` and ``oxlite.aio.Database`` promise alike."""
