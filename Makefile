@@ -9,7 +9,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
-PYTEST := $(BIN)/python -m pytest
+PYTEST := scripts/second_chance.sh $(BIN)/python -m pytest
 # Two processes for each processor, since many tests wait. Each begins with a part of its own, in which the tests
 # of a file share what is dear to make; who has done his part takes from the others.
 QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4 ? $$1 * 2 : 8) }'),4) --dist worksteal

@@ -40,7 +40,7 @@ for version in 3.11 3.12 3.13; do
     fi
     VIRTUAL_ENV=$PWD/$venv PYO3_PYTHON=$PWD/$venv/bin/python \
         scripts/quietly.sh "target/build-$version.log" "$venv/bin/maturin" develop --release --extras cli
-    pytest="$venv/bin/python -m pytest --quiet --numprocesses logical --maxprocesses 8 --dist loadfile"
+    pytest="scripts/second_chance.sh $venv/bin/python -m pytest --quiet --numprocesses logical --maxprocesses 8 --dist loadfile"
     case $wanted in
         *driver*) $pytest tests/sqlite3 tests/test_connect.py ;;
     esac

@@ -4,6 +4,8 @@
   full collection takes a millisecond then instead of a tenth of a second, and some tests ask for
   hundreds.
 - At the end of a run it is said what was left out by a marker, and how that is run.
+- A test in which its process dies is no failure like others: the run ends with pytest's status for
+  an internal error, and nothing is tried again.
 - What is drawn at random is the same in every run, unless ``OXLITE_SEED`` sets another seed.
 """
 
@@ -35,6 +37,7 @@ def seed() -> int:
 
 
 _LEFT_OUT = pytest.StashKey[int]()
+_DIED = pytest.StashKey[bool]()
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -45,8 +48,17 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     config.stash[_LEFT_OUT] = config.stash.get(_LEFT_OUT, 0) + len(items)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(sched: Any) -> None:  # noqa: ANN401 - pytest-xdist has no types
+    """Remember that a test has ended its process."""
+    sched.config.stash[_DIED] = True
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell it to the process that reports, where tests are spread over several."""
+    if session.config.stash.get(_DIED, False):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
