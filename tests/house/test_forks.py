@@ -6,6 +6,7 @@ from pathlib import Path
 SOURCES = ("crates/*/src/**/*.rs", "python/oxlite/**/*.py")
 REGISTERS = re.compile(r"\b(?:register_at_fork|pthread_atfork)\(")
 LOOKS = re.compile(r"\bfork(?:::|_)generation\(\)")
+MADE_BY_PYO3 = re.compile(r"\b(?:PyOnceLock|GILOnceCell)\b|\bintern!")
 
 
 def listed(root: Path) -> tuple[set[str], set[str]]:
@@ -38,3 +39,8 @@ def test_who_looks_at_the_generation_is_listed(root: Path) -> None:
     registered, looking = listed(root)
     assert len(looking) > 10
     assert owning(root, LOOKS) - registered == looking
+
+
+def test_nothing_is_left_half_made_to_a_child(root: Path) -> None:
+    """PyO3's cells let the GIL go while they are filled: `gil_once` says what that does."""
+    assert owning(root, MADE_BY_PYO3) == set()

@@ -8,15 +8,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyNone, PyString, PyTuple, PyType,
 };
 
 use crate::argument::Argument;
 use crate::exceptions::ProgrammingError;
+use crate::gil_once::{GilOnce, interned};
 
 /// The protocol that objects are adapted to when they are bound.
 #[pyclass(module = "oxlite.sqlite3", frozen)]
@@ -33,10 +32,10 @@ impl PrepareProtocol {
 }
 
 /// By `(type, protocol)`.
-static ADAPTERS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+static ADAPTERS: GilOnce<Py<PyDict>> = GilOnce::new();
 
 /// By the name of the type, in capitals.
-static CONVERTERS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+static CONVERTERS: GilOnce<Py<PyDict>> = GilOnce::new();
 
 /// Whether an adapter exists for a type SQLite has. Until then, objects of these are not looked up.
 static ADAPTS_BASE_TYPES: AtomicBool = AtomicBool::new(false);
@@ -44,14 +43,14 @@ static ADAPTS_BASE_TYPES: AtomicBool = AtomicBool::new(false);
 /// The registry of adapters.
 pub(crate) fn adapters(py: Python<'_>) -> &Bound<'_, PyDict> {
     ADAPTERS
-        .get_or_init(py, || PyDict::new(py).unbind())
+        .get_or_make(py, || PyDict::new(py).unbind())
         .bind(py)
 }
 
 /// The registry of converters.
 pub(crate) fn converters(py: Python<'_>) -> &Bound<'_, PyDict> {
     CONVERTERS
-        .get_or_init(py, || PyDict::new(py).unbind())
+        .get_or_make(py, || PyDict::new(py).unbind())
         .bind(py)
 }
 
@@ -133,10 +132,10 @@ fn adapted<'py>(
     if let Some(adapter) = adapter {
         return adapter.call1((object,)).map(Some);
     }
-    if let Some(adapted) = ask(protocol, intern!(object.py(), "__adapt__"), object)? {
+    if let Some(adapted) = ask(protocol, interned!(object.py(), "__adapt__"), object)? {
         return Ok(Some(adapted));
     }
-    ask(object, intern!(object.py(), "__conform__"), protocol)
+    ask(object, interned!(object.py(), "__conform__"), protocol)
 }
 
 /// What a method makes of its argument: nothing if it does not exist, answers `None`, or raises a

@@ -8,14 +8,13 @@ use std::ffi::CString;
 
 use oxlite_core::Mutex;
 use oxlite_sqlite::{Change as Raw, ChangesetPosition, Error, ValueRef, codes};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyString, PyTuple};
 
 use crate::buffers::bytes_like;
 use crate::error::from_sqlite;
 use crate::gil::without;
+use crate::gil_once::{GilOnce, interned};
 use crate::values::object_of_value;
 
 /// The object of any stored value; text that is not UTF-8 with surrogate escapes.
@@ -58,8 +57,8 @@ impl Absent {
 
 /// What stands for the values of columns that are not in a change.
 pub(crate) fn absent(py: Python<'_>) -> PyResult<&Bound<'_, Absent>> {
-    static ABSENT: PyOnceLock<Py<Absent>> = PyOnceLock::new();
-    let absent = ABSENT.get_or_try_init(py, || Py::new(py, Absent))?;
+    static ABSENT: GilOnce<Py<Absent>> = GilOnce::new();
+    let absent = ABSENT.get_or_try_make(py, || Py::new(py, Absent))?;
     Ok(absent.bind(py))
 }
 
@@ -131,9 +130,9 @@ impl Change {
 
 fn operation(py: Python<'_>, operation: i32) -> &Bound<'_, PyString> {
     match operation {
-        codes::SQLITE_INSERT => intern!(py, "insert"),
-        codes::SQLITE_UPDATE => intern!(py, "update"),
-        _ => intern!(py, "delete"),
+        codes::SQLITE_INSERT => interned!(py, "insert"),
+        codes::SQLITE_UPDATE => interned!(py, "update"),
+        _ => interned!(py, "delete"),
     }
 }
 
@@ -157,7 +156,11 @@ impl Change {
     /// one otherwise. (An update never changes it: that is a delete and an insert.)
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let is_insert = self.operation.bind(py).as_any().eq(intern!(py, "insert"))?;
+        let is_insert = self
+            .operation
+            .bind(py)
+            .as_any()
+            .eq(interned!(py, "insert"))?;
         let row = if is_insert { &self.new } else { &self.old };
         let (row, flags) = (row.bind(py), self.primary_key.bind(py));
         let mut key = Vec::new();
@@ -223,11 +226,11 @@ impl Conflict {
     pub(crate) fn new(py: Python<'_>, conflict: &oxlite_sqlite::Conflict<'_>) -> PyResult<Self> {
         use oxlite_sqlite::Conflict as Of;
         let kind = match conflict {
-            Of::Data { .. } => intern!(py, "data"),
-            Of::NotFound { .. } => intern!(py, "not_found"),
-            Of::Conflict { .. } => intern!(py, "conflict"),
-            Of::Constraint { .. } => intern!(py, "constraint"),
-            Of::ForeignKey { .. } => intern!(py, "foreign_key"),
+            Of::Data { .. } => interned!(py, "data"),
+            Of::NotFound { .. } => interned!(py, "not_found"),
+            Of::Conflict { .. } => interned!(py, "conflict"),
+            Of::Constraint { .. } => interned!(py, "constraint"),
+            Of::ForeignKey { .. } => interned!(py, "foreign_key"),
         };
         let (change, row, violations) = parts(conflict);
         let change = change.map(|change| {

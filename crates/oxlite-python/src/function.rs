@@ -7,15 +7,16 @@ use std::cmp::Ordering;
 
 use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
-use pyo3::{ffi, intern};
 use smallvec::SmallVec;
 
 use crate::buffers::SingleValues;
 use crate::callback;
 use crate::error::from_sqlite;
 use crate::gil::attached;
+use crate::gil_once::interned;
 use crate::parameters::{storable, value};
 use crate::type_names::type_name;
 use crate::values::object_of_value;
@@ -53,7 +54,7 @@ pub(crate) fn collation(callable: Py<PyAny>) -> Collation {
                 // As in the standard library, what is no integer means that they are equal.
                 let number = match result.is_instance_of::<PyInt>() {
                     true => Ok(result),
-                    false => result.call_method0(intern!(py, "__index__")),
+                    false => result.call_method0(interned!(py, "__index__")),
                 };
                 number.map_or(Ok(Ordering::Equal), |number| number.compare(0_i32))
             };
@@ -132,7 +133,7 @@ impl Aggregate for PythonAggregate {
     fn step(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
         self.call(
             instance,
-            |py| intern!(py, "step"),
+            |py| interned!(py, "step"),
             context,
             |_| Ok(()),
             None,
@@ -142,7 +143,7 @@ impl Aggregate for PythonAggregate {
     fn inverse(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
         self.call(
             instance,
-            |py| intern!(py, "inverse"),
+            |py| interned!(py, "inverse"),
             context,
             |_| Ok(()),
             None,
@@ -152,7 +153,7 @@ impl Aggregate for PythonAggregate {
     fn value(&self, instance: &Py<PyAny>, context: &FunctionContext<'_>) {
         self.call(
             instance,
-            |py| intern!(py, "value"),
+            |py| interned!(py, "value"),
             context,
             |result| set_result(context, result, self.single_values),
             Some("unable to set result from user-defined aggregate's 'value' method"),
@@ -162,7 +163,7 @@ impl Aggregate for PythonAggregate {
     fn finalize(&self, instance: Py<PyAny>, context: &FunctionContext<'_>) {
         self.call(
             &instance,
-            |py| intern!(py, "finalize"),
+            |py| interned!(py, "finalize"),
             context,
             |result| set_result(context, result, self.single_values),
             None,

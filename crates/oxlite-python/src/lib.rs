@@ -24,6 +24,7 @@ mod forced_unwind;
 mod function;
 mod gil;
 mod gil_cell;
+mod gil_once;
 mod loan;
 mod lock;
 mod notices;
@@ -111,8 +112,8 @@ mod native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         crate::gil::refuse_subinterpreters()?;
-        // Forks are counted from here on, by this one thread.
-        let _ = oxlite_sqlite::fork_generation();
+        // Forks are counted and seen to from here on, by this one thread.
+        oxlite_sqlite::prepare_for_forks();
         module.add("ABSENT", crate::changeset::absent(py)?)?;
         module.add("adapters", crate::adaptation::adapters(py))?;
         module.add("Setting", crate::connection::setting_class(py)?)?;
@@ -142,6 +143,7 @@ mod native {
         for exception in crate::exceptions::NAMES {
             connection.setattr(exception, module.getattr(exception)?)?;
         }
+        crate::gil_once::make_those_of_pyo3(module);
         Ok(())
     }
 

@@ -29,11 +29,11 @@ const CONNECT: [&str; 7] = [
 /// Calls a `#[pyfunction]` with a method's object and all its arguments.
 macro_rules! hand_on {
     ($function:ident, $object:expr, $arguments:expr, $keywords:expr) => {{
-        static FUNCTION: ::pyo3::sync::PyOnceLock<::pyo3::Py<::pyo3::PyAny>> =
-            ::pyo3::sync::PyOnceLock::new();
+        static FUNCTION: $crate::gil_once::GilOnce<::pyo3::Py<::pyo3::PyAny>> =
+            $crate::gil_once::GilOnce::new();
         let object = $object;
         let py = object.py();
-        let function = FUNCTION.get_or_try_init(py, || {
+        let function = FUNCTION.get_or_try_make(py, || {
             ::pyo3::wrap_pyfunction!($function, py).map(|function| function.into_any().unbind())
         })?;
         let arguments = $crate::signature::with_object(object, $arguments)?;

@@ -1,7 +1,7 @@
 //! What is done at a fork, in order: the one list, in which each duty has its owner.
 //!
 //! A child inherits what it may not use (see `fork.rs`). For connections that it opens itself three things are
-//! seen to, once there is SQLite:
+//! seen to, from [`prepare_for_forks`] on, or else from the first connection on:
 //!
 //! - Locks of SQLite and of this crate are taken before a fork and let go on both sides, or the child
 //!   would wait for ever for one that another thread of the parent had at that moment.
@@ -15,11 +15,18 @@
 //!
 //! Invariants:
 //! - The order in which the locks are taken is the one in which SQLite and this crate nest them.
-//! - Nobody runs foreign code, or waits for more than the disk, while he has one of them.
+//! - Nobody runs foreign code, or waits for more than the disk, while he has one of them. So a fork waits for a
+//!   thread that is just opening the first connection, and the child finds all of what that makes, or nothing.
 //! - What runs in the child after the fork allocates nothing and waits for nobody.
 
 #[cfg(unix)]
 pub(crate) use unix::install;
+#[cfg(unix)]
+pub use unix::prepare_for_forks;
+
+/// There is no fork.
+#[cfg(not(unix))]
+pub fn prepare_for_forks() {}
 
 /// There is no fork.
 #[cfg(not(unix))]
@@ -28,7 +35,7 @@ pub(crate) fn install() {}
 #[cfg(unix)]
 mod unix {
     use std::ptr;
-    use std::sync::atomic::{AtomicPtr, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
     use libsqlite3_sys as ffi;
 
@@ -69,16 +76,32 @@ mod unix {
         },
     ];
 
-    /// Has all of them done at forks from now on. Called once, before the first connection is opened, with
-    /// SQLite initialised.
+    /// Whether they are done at forks.
+    static ARE_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+    /// Has them done from now on, where SQLite's mutexes are known. Called once, before the first connection is
+    /// opened, with SQLite initialised and the mutex of the first duty locked.
     pub(crate) fn install() {
+        find_mutexes();
+        prepare_for_forks();
+    }
+
+    /// Has all that is to be done at forks done from now on. Called while no other thread may fork: a child that
+    /// was forked while another thread opened the first connection would find that half open. Without it, it is
+    /// done once there is a connection.
+    pub fn prepare_for_forks() {
         // In a child what is registered first is called first: it is counted before all this.
         let _ = fork::generation();
-        find_mutexes();
+        if ARE_REGISTERED.swap(true, Ordering::Relaxed) {
+            return;
+        }
         // SAFETY: three functions that stay as long as this library, which nobody unloads while
         // Python lives; the C library sees to it otherwise. It fails only without memory: then it is
         // as with every other SQLite.
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        let code = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        if code != 0 {
+            ARE_REGISTERED.store(false, Ordering::Relaxed);
+        }
     }
 
     extern "C" fn before() {
@@ -125,7 +148,8 @@ mod unix {
 
     fn enter_mutexes() {
         for mutex in &MUTEXES {
-            // SAFETY: a mutex of SQLite's, or NULL, which is allowed.
+            // SAFETY: a mutex of SQLite's, or NULL, which is allowed, before there is SQLite. They are found
+            // under the mutex of the first duty, which this thread has.
             unsafe { ffi::sqlite3_mutex_enter(mutex.load(Ordering::Relaxed)) };
         }
     }

@@ -78,6 +78,7 @@ pub use constants::CONSTANTS;
 pub use error::{Error, Result};
 pub use file_locks::{OtherUsers, other_users_of};
 pub use fork::generation as fork_generation;
+pub use fork_duties::prepare_for_forks;
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
 pub use lock_file::{Byte, LockFile};
 pub use mutex::{Condvar, Mutex, MutexGuard};

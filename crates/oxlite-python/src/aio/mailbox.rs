@@ -15,13 +15,13 @@ use oxlite_core::{Answer, Bell, Error, Mutex, fork_generation};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::gc::PyVisit;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::connection::Connection;
 use crate::error::from_core;
 use crate::exceptions::{InternalError, ProgrammingError};
+use crate::gil_once::interned;
 use crate::requests::RowMaker;
 
 /// How many values become objects before other callbacks of the loop have their turn: some 200
@@ -353,7 +353,7 @@ impl Long {
 
 /// Whether nobody waits any more.
 fn is_done(py: Python<'_>, future: &Py<PyAny>) -> bool {
-    let is_done = future.bind(py).call_method0(intern!(py, "done"));
+    let is_done = future.bind(py).call_method0(interned!(py, "done"));
     is_done.is_ok_and(|is_done| is_done.is_truthy().unwrap_or(true))
 }
 
@@ -366,7 +366,7 @@ fn resolve(py: Python<'_>, future: &Py<PyAny>, outcome: PyResult<&Bound<'_, PyAn
 fn set(py: Python<'_>, future: &Py<PyAny>, outcome: PyResult<&Bound<'_, PyAny>>) -> bool {
     let future = future.bind(py);
     let outcome = match outcome {
-        Ok(object) => future.call_method1(intern!(py, "set_result"), (object,)),
+        Ok(object) => future.call_method1(interned!(py, "set_result"), (object,)),
         Err(error) => {
             // A future does not take it: it would end the coroutine that awaits it.
             let error = match error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py) {
@@ -377,7 +377,7 @@ fn set(py: Python<'_>, future: &Py<PyAny>, outcome: PyResult<&Bound<'_, PyAny>>)
                 }
                 false => error,
             };
-            future.call_method1(intern!(py, "set_exception"), (error.value(py),))
+            future.call_method1(interned!(py, "set_exception"), (error.value(py),))
         }
     };
     // InvalidStateError, of one that was cancelled; or RuntimeError, of a loop that has been closed.

@@ -2,11 +2,11 @@
 
 use oxlite_core::statement_timeout;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::Connection;
 use crate::error::{from_core, lock_failed};
+use crate::gil_once::GilOnce;
 use crate::row::refuse_other_rows;
 
 #[pymethods]
@@ -170,7 +170,7 @@ impl Connection {
 
 /// `oxlite.Setting`, a named tuple.
 pub(crate) fn setting_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static CLASS: GilOnce<Py<PyAny>> = GilOnce::new();
     let make = || -> PyResult<Py<PyAny>> {
         let fields = ("name", "requested", "effective", "skipped");
         let keywords = PyDict::new(py);
@@ -184,5 +184,5 @@ pub(crate) fn setting_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
         )?;
         Ok(class.unbind())
     };
-    Ok(CLASS.get_or_try_init(py, make)?.bind(py))
+    Ok(CLASS.get_or_try_make(py, make)?.bind(py))
 }
