@@ -108,6 +108,44 @@ def test_another_thread_waits(connect: Connect, path: Path) -> None:
     assert is_done.is_set()
 
 
+def test_the_thread_that_it_was_handed_to_has_it_and_the_one_before_does_not(
+    connect: Connect, path: Path
+) -> None:
+    one = connect()
+    one.execute("BEGIN IMMEDIATE")
+    has_it, may_end = threading.Event(), threading.Event()
+    refusals: list[str] = []
+
+    def write() -> None:
+        options = {"isolation_level": None, "timeout": FOR_EVER}
+        mine, other = oxlite.connect(path, **options), oxlite.connect(path, **options)
+        mine.execute("BEGIN IMMEDIATE")
+        has_it.set()
+        assert may_end.wait(60)
+        try:
+            other.execute("INSERT INTO t VALUES (1)")
+        except oxlite.LockedError as error:
+            refusals.append(str(error))
+        mine.execute("COMMIT")
+        mine.close()
+        other.close()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while not one.queue_statistics()["waiting"]:
+        time.sleep(0.001)
+    one.execute("COMMIT")
+    assert has_it.wait(60)
+    try:
+        with pytest.raises(oxlite.LockedError, match="held by this process") as caught:
+            connect(timeout=0.05).execute("INSERT INTO t VALUES (2)")
+    finally:
+        may_end.set()
+        thread.join(60)
+    assert TEXT not in str(caught.value)
+    assert [TEXT in refusal for refusal in refusals] == [True]
+
+
 def test_who_may_be_ended_by_another_thread_is_waited_for(connect: Connect) -> None:
     """With ``check_same_thread=False`` the transaction may be handed on."""
     one, other = connect(check_same_thread=False), connect()

@@ -202,6 +202,24 @@ def test_nobody_waits_for_longer_than_the_timeout(connect: Connect) -> None:
     connection.execute("INSERT INTO t VALUES (1)")
 
 
+def test_waits_for_another_connection_of_the_process_are_counted(connect: Connect) -> None:
+    holder = connect()
+    holder.execute("BEGIN IMMEDIATE")
+    assert statistics(holder)["thread_waits"] == 0
+    with pytest.raises(oxlite.LockedError):
+        connect(timeout=0.05).execute("INSERT INTO t VALUES (1)")
+    assert statistics(holder)["thread_waits"] == 1
+
+
+def test_who_has_let_the_lock_go_is_not_named(connect: Connect, path: Path) -> None:
+    connect().executescript("BEGIN IMMEDIATE; INSERT INTO t VALUES (1); COMMIT")
+    with contextlib.closing(standard.connect(path, isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        with pytest.raises(oxlite.LockedError, match="who holds it is not known") as caught:
+            connect(timeout=0).execute("INSERT INTO t VALUES (2)")
+        assert caught.value.holder is None
+
+
 def test_the_error_names_the_holder_in_this_process(connect: Connect) -> None:
     holder, connection = connect(), connect(timeout=0)
     holder.execute("BEGIN IMMEDIATE")
@@ -541,3 +559,24 @@ def test_the_file_may_be_tampered_with(
     assert waiting.answer() == "done"
     connect().execute("INSERT INTO t VALUES (2)")
     assert connect().execute("SELECT count(*) FROM t").fetchone() == (2,)
+
+
+@needs_gate
+def test_who_has_the_file_open_comes_to_the_one_that_took_its_place(
+    connect: Connect, other: Callable[..., Other], path: Path
+) -> None:
+    connection = connect()
+    connection.execute("INSERT INTO t VALUES (1)")
+    path.with_name("app.db-gate").unlink()
+
+    def is_named_to_who_comes_now() -> bool:
+        connection.execute("BEGIN IMMEDIATE")
+        newcomer = other("INSERT INTO t VALUES (2)", timeout=0)
+        said = newcomer.answer()
+        newcomer.end()
+        connection.execute("ROLLBACK")
+        return f"'process_id': {os.getpid()}," in said
+
+    ends = time.monotonic() + 30
+    while not is_named_to_who_comes_now():
+        assert time.monotonic() < ends
