@@ -8,7 +8,7 @@ operations, nothing is better or worse; a loss is said in the same words as a ga
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -47,6 +47,11 @@ class Contest:
     counted: bool = False
     tail: str = ""
 
+    @property
+    def metric(self) -> Metric:
+        """The one of the picture."""
+        return self.metrics[0]
+
     def decided(self, result: Result) -> "list[Finding]":
         """What a result says: one finding for each combination of what is not counted.
 
@@ -59,8 +64,9 @@ class Contest:
                 kind = frozenset(one for one in row.scenario.items() if not one[1].isdigit())
                 if kind not in largest or at_work(row) > at_work(largest[kind]):
                     largest[kind] = row
-        found = (self._finding(result, row) for row in largest.values())
-        return [one for one in found if one is not None]
+        made = (self._finding(result, row) for row in largest.values())
+        found = [one for one in made if one is not None]
+        return [replace(one, kind=_kind(one, found)) for one in found]
 
     def _finding(self, result: Result, row: Row) -> "Finding | None":
         peers = [
@@ -68,8 +74,7 @@ class Contest:
             for changes in self.tuned
             if (other := beside(result, row, changes)) is not None and other is not row
         ]
-        metric = self.metrics[0]
-        best = _best(peers, metric)
+        best = _best(peers, self.metric)
         if best is None:
             return None
         stock = None if self.stock is None else beside(result, row, self.stock)
@@ -77,7 +82,7 @@ class Contest:
         may_compare = row.did_its_work() and best.did_its_work()
         ratios = {
             one: ratio
-            for one in (self.metrics if self.counted else (metric,))
+            for one in (self.metrics if self.counted else (self.metric,))
             if may_compare and (ratio := result.improvement(row, one, best.label)) is not None
         }
         return Finding(self, result, row, best, stock, ratios)
@@ -92,6 +97,7 @@ class Finding:
         tuned: that of the best tuned peer.
         stock: that without tuning.
         ratios: how many times better ours is than the tuned one, by metric.
+        kind: what tells it from the others of its result: ``django``; empty if it is the only one.
     """
 
     contest: Contest
@@ -100,11 +106,21 @@ class Finding:
     tuned: Row
     stock: Row | None
     ratios: Mapping[Metric, Summary] = field(default_factory=dict)
+    kind: str = ""
 
     def rows(self) -> dict[str, Row]:
         """The rows by what they are, from stock to ours."""
         known = {"stock": self.stock, "tuned": self.tuned, "Oxlite": self.ours}
         return {name: row for name, row in known.items() if row is not None}
+
+    def figures(self) -> dict[str, tuple[Row, Summary]]:
+        """Those of the rows that have a figure, with that of the picture."""
+        name = self.contest.metric.name
+        return {
+            called: (row, figure)
+            for called, row in self.rows().items()
+            if (figure := row.summary(name)) is not None
+        }
 
     def may_judge(self) -> bool:
         """Whether some ratio has repeats enough."""
@@ -125,6 +141,17 @@ class Finding:
         for metric in self.ratios:
             found[self.verdict(metric)].append(metric)
         return found
+
+
+def _kind(finding: Finding, findings: Sequence[Finding]) -> str:
+    """What tells a finding from the others of its result, counts apart."""
+    ours = finding.ours.scenario
+    axes = {
+        axis
+        for axis, value in ours.items()
+        if not value.isdigit() and any(one.ours.scenario.get(axis) != value for one in findings)
+    }
+    return ours.label_of(axes)
 
 
 def failed_part(row: Row) -> float | None:

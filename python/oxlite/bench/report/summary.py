@@ -76,13 +76,7 @@ def _findings(result: Result) -> list[Finding]:
 
 def named(finding: Finding) -> str:
     """The workload of a finding, with what tells it from its others: ``orm django``."""
-    others = [one.ours.scenario for one in _findings(finding.result)]
-    axes = {
-        axis
-        for axis, value in finding.ours.scenario.items()
-        if not value.isdigit() and any(other.get(axis) != value for other in others)
-    }
-    return f"{finding.result.workload} {finding.ours.scenario.label_of(axes)}".strip()
+    return f"{finding.result.workload} {finding.kind}".strip()
 
 
 def value_of(row: Row, metric: Metric) -> str:
@@ -101,7 +95,7 @@ def _figures(finding: Finding) -> str:
     """The figures of all rows in a sentence."""
     title = capital(WORKLOADS.get(finding.result.workload).title)
     where = f", {found}" if (found := conditions(finding)) else ""
-    metric, unit = finding.contest.metrics[0], finding.contest.unit
+    metric, unit = finding.contest.metric, finding.contest.unit
     parts = [
         f"{value_of(row, metric)}{'' if index else f' {unit}'} {NAMES[name]}"
         for index, (name, row) in enumerate(finding.rows().items())
@@ -143,7 +137,7 @@ def _judged(finding: Finding) -> str:
         return f"Oxlite's row failed: {finding.ours.failure}."
     if not (finding.ours.did_its_work() and finding.tuned.did_its_work()):
         return "They cannot be compared: one of them did not do all of the work."
-    metric = finding.contest.metrics[0]
+    metric = finding.contest.metric
     ratio = finding.ratios.get(metric)
     verdict = finding.verdict(metric)
     if ratio is None:
@@ -197,7 +191,7 @@ def _shortly(finding: Finding) -> tuple[str, str]:
     if not finding.may_judge():
         return "unknown", ""
     if not finding.contest.counted:
-        metric = finding.contest.metrics[0]
+        metric = finding.contest.metric
         return finding.verdict(metric), f" ({number(finding.ratios[metric].median)})"
     tally = finding.tally()
     verdict = next((each for each in ("worse", "better") if tally[each]), "alike")

@@ -82,21 +82,16 @@ def show_summary(results: Sequence[Result], console: Console) -> None:
 
 def _picture(finding: Finding, console: Console) -> None:
     """The rows of a finding as bars of characters."""
-    metric = finding.contest.metrics[0]
-    figures = {
-        name: (row, figure.median)
-        for name, row in finding.rows().items()
-        if (figure := row.summary(metric.name)) is not None
-    }
-    largest = max((value for _, value in figures.values()), default=0.0)
-    if not largest or finding.contest.counted:
+    metric, figures = finding.contest.metric, finding.figures()
+    largest = max((figure.median for _, figure in figures.values()), default=0.0)
+    if not largest:
         return
     room = min(console.width, 100) - 34
     _say(console, [f"\n{metric.title_with_unit} ({metric.better} is better)"])
-    for name, (row, value) in figures.items():
-        bar = BAR * max(1, round(room * value / largest))
+    for name, (row, figure) in figures.items():
+        bar = BAR * max(1, round(room * figure.median / largest))
         note = f"  {note}" if (note := failed_note(row)) else ""
-        _say(console, [f"{name:>7}  {bar} {number(value)}{note}"])
+        _say(console, [f"{name:>7}  {bar} {number(figure.median)}{note}"])
     _say(console, [f"{name:>7}: {row.label}" for name, (row, _) in figures.items()], "dim")
 
 

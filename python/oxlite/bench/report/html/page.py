@@ -87,18 +87,17 @@ def _troubles(results: Sequence[Result]) -> list[str]:
 
 def _headline(finding: Finding) -> Picture | None:
     """The rows of a finding as bars."""
-    metric = finding.contest.metrics[0]
+    metric = finding.contest.metric
     bars = [
         Bar(f"{name}: {row.label}", figure, row.scenario.driver, note=failed_note(row))
-        for name, row in finding.rows().items()
-        if (figure := row.summary(metric.name)) is not None
+        for name, (row, figure) in finding.figures().items()
     ]
     return drawn(Bars(metric.title_with_unit, metric.better, bars)) if bars else None
 
 
 def _card(finding: Finding) -> JsonObject | None:
     """Oxlite's default beside the best tuned peer; none below the repeats that a verdict takes."""
-    if not finding.may_judge() or not finding.ratios:
+    if not finding.may_judge():
         return None
     contest = finding.contest
     if contest.counted:
@@ -110,13 +109,13 @@ def _card(finding: Finding) -> JsonObject | None:
             "verdict": f"{len(tally['alike'])} as good, {len(tally['worse'])} worse",
             "against": finding.tuned.label,
         }
-    ratio = finding.ratios[contest.metrics[0]]
+    ratio = finding.ratios[contest.metric]
     where = f", {found}" if (found := conditions(finding)) else ""
     return {
         "figure": f"{number(ratio.median)}{facts.MULTIPLIED}",
         "spread": f"({interval_of(ratio)})",
         "what": f"{named(finding)}{where}: {contest.unit}",
-        "verdict": VERDICTS[finding.verdict(contest.metrics[0])],
+        "verdict": VERDICTS[finding.verdict(contest.metric)],
         "against": finding.tuned.label,
     }
 
