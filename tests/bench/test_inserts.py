@@ -229,7 +229,7 @@ def test_a_filter_is_of_the_part_that_has_its_axes() -> None:
     # Five styles that wait, one that does not, seven in the queue; by two numbers of threads.
     assert len(threads) == (5 + 1 + 7) * 2
     assert selected(GRIDS, {"driver": "stdlib", "busy": "gate"}) == []
-    with pytest.raises(UsageError, match="no axis 'journal'"):
+    with pytest.raises(UsageError, match="unknown axis 'journal'"):
         selected(GRIDS, {"journal": "wal"})
     with pytest.raises(UsageError, match="did you mean 'stdlib'"):
         selected(GRIDS, {"driver": "stdlip"})

@@ -21,9 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oxlite.bench.drivers.catalogue import DRIVERS
-from oxlite.bench.errors import UsageError, unknown
 from oxlite.bench.harness import installed
-from oxlite.bench.scenarios.axes import Grid
+from oxlite.bench.scenarios.axes import BUILD, DRIVER, Grid, require
 from oxlite.bench.scenarios.scenario import ANY, Scenario
 
 
@@ -55,14 +54,7 @@ def expand(axes: Grid, chosen: Mapping[str, str]) -> list[Scenario]:
     Raises:
         UsageError: the workload does not use an axis of the filter, or no such driver.
     """
-    for axis, value in chosen.items():
-        _require_axis(axis, axes)
-        if value == ANY:
-            continue
-        if axis == "driver":
-            DRIVERS.get(value)
-        elif axis != "build" and value not in axes[axis]:
-            raise unknown(f"value of the axis {axis}", value, axes[axis])
+    require({**axes, DRIVER.name: (), BUILD.name: ()}, chosen, ANY)
     ranges = [
         tuple(axes[axis]) if chosen.get(axis, ANY) == ANY else (chosen[axis],) for axis in axes
     ]
@@ -84,10 +76,9 @@ def selected(grids: Sequence[Grid], chosen: Mapping[str, str]) -> list[Scenario]
     """
     if len(grids) == 1:
         return expand(grids[0], chosen)
-    for axis, value in chosen.items():
-        _require_axis(axis, dict.fromkeys(itertools.chain(*grids)))
-        if axis == "driver" and value != ANY:
-            DRIVERS.get(value)
+    require(dict.fromkeys([*itertools.chain(*grids), BUILD.name], ()), chosen)
+    if (driver := chosen.get(DRIVER.name, ANY)) != ANY:
+        DRIVERS.get(driver)
     return [one for axes in grids if _fits(axes, chosen) for one in expand(axes, chosen)]
 
 
@@ -96,13 +87,6 @@ def _fits(axes: Grid, chosen: Mapping[str, str]) -> bool:
         axis == "build" or (axis in axes and value in {ANY, *axes[axis]})
         for axis, value in chosen.items()
     )
-
-
-def _require_axis(axis: str, axes: Iterable[str]) -> None:
-    if axis not in axes and axis != "build":
-        raise UsageError(
-            f"this workload has no axis {axis!r}; it has {', '.join([*axes, 'build'])}"
-        )
 
 
 def cells(

@@ -7,6 +7,8 @@ use are here; one that a single workload has stands with it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from oxlite.bench.errors import unknown
+
 Grid = Mapping[str, Sequence[str]]
 """Axes, and the values they range over."""
 
@@ -27,6 +29,21 @@ HANDLERS: Mapping[str, str] = {
     "held": "SQLite's table without letting go of the GIL, in Python",
 }
 """The values of ``busy`` that are handlers of the lab: :mod:`oxlite.bench.drivers.handlers`."""
+
+
+def require(ranges: Grid, chosen: Mapping[str, str], *more: str) -> None:
+    """Refuse an axis that is none of ``ranges``, or a value that its axis does not have.
+
+    An axis without values takes any: somebody else knows them. ``more`` are values of every axis.
+
+    Raises:
+        UsageError: there is such an axis or value; the nearest one is suggested.
+    """
+    for axis, value in chosen.items():
+        if axis not in ranges:
+            raise unknown("axis", axis, ranges)
+        if ranges[axis] and value not in {*ranges[axis], *more}:
+            raise unknown(f"value of the axis {axis}", value, ranges[axis])
 
 
 @dataclass(frozen=True)

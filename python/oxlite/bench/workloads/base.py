@@ -21,7 +21,7 @@ from oxlite.bench.harness.run import Session
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.layout import Drawable, number
 from oxlite.bench.parameters import Parameters
-from oxlite.bench.scenarios.axes import BUILD, Axis, Grid
+from oxlite.bench.scenarios.axes import BUILD, Axis, Grid, require
 from oxlite.bench.scenarios.scenario import Scenario
 
 FEW_METRICS = 12
@@ -115,11 +115,8 @@ class Workload(ABC, Generic[P]):
         """
         numbers = {one.name for one in declaring.declared(self.parameters_type) if one.kind is int}
         known = {axis.name: axis.values for axis in (*self.axes, BUILD)}
+        require(known, scenario)
         for axis, value in scenario.items():
-            if axis not in known:
-                raise unknown("axis", axis, known)
-            if known[axis] and value not in known[axis]:
-                raise unknown(f"value of the axis {axis}", value, known[axis])
             if not known[axis] and axis in numbers and not value.isdigit():
                 raise UsageError(f"the axis {axis} has numbers, not {value!r}")
 
