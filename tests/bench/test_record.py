@@ -74,6 +74,16 @@ def test_a_file_of_before_some_fields_were_kept_is_read(result: Result) -> None:
     assert old.rows[1].failed_figures() == {}
 
 
+def test_a_file_with_labels_of_an_earlier_lab_means_the_same_rows(result: Result) -> None:
+    text = json.dumps(record.to_json(result, METRICS)).replace("stdlib wal", "stdlib log")
+    earlier = json.loads(text)
+    assert earlier["orders"] == [
+        ["stdlib rollback", "stdlib log"],
+        ["stdlib log", "stdlib rollback"],
+    ]
+    assert record.from_json(earlier) == result
+
+
 def test_the_file_says_what_can_be_computed(result: Result) -> None:
     data = record.to_json(result, METRICS)
     assert (data["format"], data["version"]) == ("oxlite-bench", 1)

@@ -49,6 +49,19 @@ def test_a_filter_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("axes", "label"),
+    [
+        ({"clients": "1"}, "oxlite 1 client"),
+        ({"clients": "16"}, "oxlite 16 clients"),
+        ({"processes": "1", "long": "1"}, "oxlite 1 process 1 long"),
+        ({"processes": "2", "long": "0"}, "oxlite 2 processes 0 long"),
+    ],
+)
+def test_a_number_is_named_with_what_it_counts(axes: dict[str, str], label: str) -> None:
+    assert Scenario("oxlite", **axes).label == label
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("wal", "axis=value"),

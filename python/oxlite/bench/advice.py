@@ -133,7 +133,7 @@ class Advice:
     today: str | None = None
 
     def change(self) -> str:
-        """What becomes of it: ``profile: durable, as today``, ``driver: stdlib to oxlite``."""
+        """What becomes of it: ``profile = web, as today``, ``driver = oxlite, today stdlib``."""
         if self.today is None:
             return f"{self.setting} = {self.value}"
         if self.today == self.value:

@@ -32,9 +32,11 @@
     impossible        [{scenario, label, reason}]
 
 ``summaries``, ``improvements`` and ``label`` are for other readers; reading a
-file back computes them anew from the samples. ``orders``, ``left``, ``compared`` and
-``interrupted``, and ``absent`` and ``failed`` of a sample, are missing from the earliest files, and
-``least_repeats`` from those before it.
+file back computes them anew from the samples. Where a file calls a row by another label than this
+lab does, the row is what its ``baselines``, ``compared`` and ``orders`` mean.
+
+``orders``, ``left``, ``compared`` and ``interrupted``, and ``absent`` and ``failed`` of a sample,
+are missing from the earliest files, and ``least_repeats`` from those before it.
 
 Invariants: a field is never removed nor its meaning changed without raising
 the version; a file of a later version is refused, one of an earlier is read; every number that is
@@ -102,8 +104,11 @@ def from_json(data: object) -> Result:
     if version != VERSION:
         raise MalformedRecordError(f"the result has no valid schema version: {version!r}")
     try:
+        fields, labels = _read(_RESULT, data), _labels(data)
+        for name in ("baselines", "compared", "orders"):
+            fields[name] = _renamed(fields[name], labels)
         result = Result(
-            **_read(_RESULT, data),
+            **fields,
             rows=[_row_from_json(row) for row in data["rows"]],
             impossible=[
                 Cell(_scenario(cell["scenario"]), str(cell["reason"]))
@@ -116,6 +121,21 @@ def from_json(data: object) -> Result:
         raise MalformedRecordError(f"the result lacks the field {error}") from None
     except (*MALFORMED, LabError) as error:
         raise MalformedRecordError(f"the result is malformed: {error}") from None
+
+
+def _labels(data: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a file's rows, by those that are written there."""
+    every = (*data["rows"], *data["impossible"])
+    return {str(one["label"]): _scenario(one["scenario"]).label for one in every if "label" in one}
+
+
+def _renamed(value: Any, labels: Mapping[str, str]) -> Any:  # noqa: ANN401
+    """Lists and objects of labels, with other labels."""
+    if isinstance(value, dict):
+        return {labels.get(one, one): _renamed(others, labels) for one, others in value.items()}
+    if isinstance(value, list):
+        return [_renamed(one, labels) for one in value]
+    return labels.get(value, value)
 
 
 def _require_whole(result: Result) -> None:

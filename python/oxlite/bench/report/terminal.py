@@ -45,9 +45,7 @@ class ReportConsole(Console):
 
 def show(result: Result, console: Console) -> None:
     """Print the whole report of ``result``."""
-    if not console.is_terminal:
-        # A pipe has no width; below this the columns would wrap.
-        console.width = max(console.width, NARROWEST)
+    _widen(console)
     workload = WORKLOADS.get(result.workload)
     title, *settings = facts.head(result, workload)
     _say(console, [f"\n{title}"], "bold")
@@ -80,6 +78,12 @@ def show_summary(results: Sequence[Result], console: Console) -> None:
         _picture(found.pictured, console)
 
 
+def _widen(console: Console) -> None:
+    """Give what is no terminal a width; below this the columns would wrap."""
+    if not console.is_terminal:
+        console.width = max(console.width, NARROWEST)
+
+
 def _picture(finding: Finding, console: Console) -> None:
     """The rows of a finding as bars of characters."""
     metric, figures = finding.contest.metric, finding.figures()
@@ -103,8 +107,7 @@ def _say(console: Console, lines: Sequence[str], style: str = "", *, whole: bool
 
 def show_comparison(found: Verdicts, console: Console) -> None:
     """Print what the comparison of two runs has found."""
-    if not console.is_terminal:
-        console.width = max(console.width, NARROWEST)
+    _widen(console)
     _say(
         console,
         [f"compared all the same, though unlike in {one}" for one in found.unlike],

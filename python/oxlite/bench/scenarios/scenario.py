@@ -68,9 +68,9 @@ class Scenario(Mapping[str, str]):
         return self.label_of(self)
 
     def label_of(self, axes: Container[str]) -> str:
-        """The label with some of the axes alone; a number is named with its axis."""
+        """The label with some of the axes alone; a number is named with its axis: ``1 client``."""
         words = [
-            f"{value} {axis}" if value.isdigit() else value
+            _counted(value, axis) if value.isdigit() else value
             for axis, value in self.items()
             if axis in axes and axis not in {"driver", "build"}
         ]
@@ -79,6 +79,13 @@ class Scenario(Mapping[str, str]):
         if "build" in axes and (build := self.get("build", "own")) not in UNNAMED_BUILDS:
             words[:1] = [f"{self.driver}-{build}"]
         return " ".join(words)
+
+
+def _counted(value: str, axis: str) -> str:
+    """A number of what an axis counts."""
+    if value == "1":
+        axis = axis.removesuffix("es") if axis.endswith("sses") else axis.removesuffix("s")
+    return f"{value} {axis}"
 
 
 def parse_filter(text: str, axes: Sequence[Axis]) -> dict[str, str]:
