@@ -126,6 +126,14 @@ def test_what_is_malformed_is_refused(result: Result, changes: dict[str, Any]) -
         record.from_json(changed(result, **changes))
 
 
+@pytest.mark.parametrize("percent", ["100", "150", "-1"])
+def test_a_percentile_that_there_cannot_be_is_named(result: Result, percent: str) -> None:
+    data = changed(result)
+    data["rows"][0]["latencies"]["read"]["percentiles_ns"] = {percent: 7}
+    with pytest.raises(MalformedRecordError, match=f"there is no percentile {percent}"):
+        record.from_json(data)
+
+
 def test_a_row_is_there_once(result: Result) -> None:
     data = changed(result)
     data["rows"].append(data["rows"][0])

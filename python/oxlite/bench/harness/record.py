@@ -215,7 +215,7 @@ def _row_from_json(data: dict[str, Any]) -> Row:
         latencies={
             str(kind): Latencies(
                 count=int(found["count"]),
-                percentiles={_finite(p): _known(v) for p, v in found["percentiles_ns"].items()},
+                percentiles={_percent(p): _known(v) for p, v in found["percentiles_ns"].items()},
                 maximum_ns=_known(found["maximum_ns"]),
             )
             for kind, found in data["latencies"].items()
@@ -256,6 +256,13 @@ def _finite(value: Any) -> float:  # noqa: ANN401
     if not math.isfinite(number):
         raise ValueError(f"{str(value)[:40]} is no finite number")
     return number
+
+
+def _percent(value: Any) -> float:  # noqa: ANN401
+    percent = _finite(value)
+    if not 0 <= percent < 100:
+        raise ValueError(f"there is no percentile {percent:g}: it is from 0 to less than 100")
+    return percent
 
 
 def _figure(value: Any) -> float:  # noqa: ANN401
