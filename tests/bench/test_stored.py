@@ -65,6 +65,7 @@ ENORMOUS = 10**400
         lambda d: d["rows"][0]["samples"][0].update(detail=7),
         lambda d: d["rows"][0]["samples"][0]["detail"].update(versions=3),
         lambda d: d["rows"][0]["latencies"]["read"].update(percentiles_ns={"nan": 1}),
+        lambda d: d["rows"][0]["latencies"]["read"].update(percentiles_ns={"101": 1}),
         lambda d: d["rows"][0]["latencies"]["read"].update(percentiles_ns={"50": [1]}),
         lambda d: d["rows"][0]["latencies"]["read"].update(maximum_ns="long"),
         lambda d: d["rows"][0]["environment"].update(connection=[1]),
@@ -98,11 +99,12 @@ def test_whatever_is_wrong_in_a_file_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("repeats", [0, 10**12])
 def test_a_run_in_which_everything_failed_is_reported_however_often_it_was_tried(
-    recorded: Recorded, tmp_path: Path
+    recorded: Recorded, tmp_path: Path, repeats: int
 ) -> None:
     def fail(data: dict[str, Any]) -> None:
-        data["repeats"] = 10**12
+        data["repeats"] = repeats
         for row in data["rows"]:
             row.update(failure="gone", samples=[], latencies={}, environment=None)
 
@@ -126,6 +128,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         read(tmp_path / "absent.json")
     with pytest.raises(UsageError, match="at least one"):
         read_all([])
+
+
+def test_a_result_that_is_named_twice_is_read_once(recorded: Recorded, tmp_path: Path) -> None:
+    link = tmp_path / "link.json"
+    link.symlink_to(recorded("kv"))
+    read_results = read_all([recorded("kv"), recorded("driver"), link, recorded("kv")])
+    assert [result.workload for result in read_results] == ["kv", "driver"]
 
 
 def test_of_a_series_whole_results_are_taken_the_full_ones_last(tmp_path: Path) -> None:

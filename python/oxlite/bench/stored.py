@@ -61,14 +61,14 @@ def _use(result: Result) -> None:
 
 
 def read_all(paths: Sequence[Path]) -> list[Result]:
-    """The results in files, in their order.
+    """The results in files, in their order; one that is named twice is read once.
 
     Raises:
         UsageError: no file is named, or one cannot be read; the others as :func:`read`.
     """
     if not paths:
         raise UsageError("name at least one JSON file, as `oxlite bench kv --json FILE` writes it")
-    return [read(path) for path in paths]
+    return [read(path) for path in {path.resolve(): path for path in paths}.values()]
 
 
 def stored_in(directory: Path) -> list[Path]:
