@@ -179,6 +179,14 @@ def test_markdown_has_the_tables_the_machine_and_the_command(described: Result) 
         assert line in text
 
 
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_a_comparison_without_a_figure_is_not_drawn(result: Result, is_measured: bool) -> None:
+    gate = row("oxlite", "wal", "tuned", "gate")
+    gate.latencies = {"write": latencies(range(20_000 if is_measured else 100))}
+    result.rows = [gate]
+    assert ("The gate against fair" in printed(result)) == is_measured
+
+
 def test_names_leave_out_what_all_rows_share(result: Result) -> None:
     assert names(result)["oxlite wal tuned fair"] == "oxlite wal tuned fair"
     result.rows = [row("stdlib", "wal", "tuned"), row("oxlite", "wal", "stock")]

@@ -75,7 +75,7 @@ class Table:
         title: stands above.
         columns: from the left.
         only: the rows that it is of: those with these values on these axes. Without such
-            rows there is no table.
+            rows, or any figure of them, there is no table.
         uses: axes that they must have, where rows of one result have different ones.
         grouped: axes whose values keep together, in the order in which they first appear.
     """
@@ -103,6 +103,9 @@ class Table:
             Line(called[row.label], [column.text(result, row) for column in self.columns], row)
             for row in rows
         ]
+        cells = [cell for line in lines for cell in line.cells]
+        if self.only and cells and not {*cells} - {ABSENT, WITHHELD}:
+            return []
         headings = [column.heading for column in self.columns]
         return [Drawing(self.title, "scenario", headings, lines)]
 
