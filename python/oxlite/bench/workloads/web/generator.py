@@ -12,6 +12,7 @@ a client was free to send it (coordinated omission). With a closed loop there is
 import json
 import shutil
 import sqlite3
+import subprocess
 import sys
 from array import array
 from collections import Counter
@@ -25,6 +26,7 @@ from oxlite.bench.harness.programs import Program
 INSTALL = "cargo install oha --locked"
 LONGEST_ANSWER_SECONDS = 120
 HUNG_SECONDS = 2 * LONGEST_ANSWER_SECONDS + 60.0
+VERSION_SECONDS = 60.0
 EVERY_REQUEST = "SELECT status, end, duration FROM oha"
 
 
@@ -51,7 +53,7 @@ def find(generator: str) -> str:
     """Where the load generator is: beside this Python, or on the PATH, unless a path is given.
 
     Raises:
-        UsageError: it is nowhere.
+        UsageError: it is nowhere, or another program.
     """
     beside = Path(sys.executable).parent
     found = shutil.which(generator, path=str(beside)) or shutil.which(generator)
@@ -60,7 +62,27 @@ def find(generator: str) -> str:
             f"the load generator {generator!r} is not installed; run `{INSTALL}` "
             "(in a checkout: `make oha`), or say where it is with --generator"
         )
-    return str(Path(found).absolute())
+    path = str(Path(found).absolute())
+    _require_oha(path)
+    return path
+
+
+def _require_oha(path: str) -> None:
+    """Refuse a program that does not say of itself that it is oha.
+
+    Raises:
+        UsageError: it does not.
+    """
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, timeout=VERSION_SECONDS, check=False
+        ).stdout
+    except OSError as error:
+        raise UsageError(f"cannot run the load generator {path}: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        said = b""
+    if not said.startswith(b"oha "):
+        raise UsageError(f"{path} is not oha, the load generator: `{path} --version` names another")
 
 
 def run(
