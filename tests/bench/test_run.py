@@ -79,6 +79,25 @@ def test_a_failure_ends_its_row_alone(scripted: Any, listener: Any) -> None:  # 
     assert session.turns.count(A.label) == 2
 
 
+@pytest.mark.parametrize(("fails_in", "kept"), [(0, 0), (1, 1)])
+def test_when_all_rows_have_failed_no_other_round_is_begun(
+    scripted: Any,  # noqa: ANN401
+    listener: Any,  # noqa: ANN401
+    fails_in: int,
+    kept: int,
+) -> None:
+    def answer(label: str, turn: int) -> Sample:
+        if turn == fails_in:
+            raise WorkerError("worker 0 was killed by SIGKILL")
+        return Sample({"wall_seconds": 1.0})
+
+    session = scripted(answer)
+    rows, orders = run(session, [A, B], Plan(repeats=7), listener, outcome)
+    assert all(row.failure for row in rows)
+    assert len(orders) == kept
+    assert not any(heard[0] == "stopped" for heard in listener.heard)
+
+
 def test_latencies_are_pooled_over_the_repeats(scripted: Any, listener: Any) -> None:  # noqa: ANN401
     session = scripted(
         lambda label, turn: Sample(

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -28,6 +27,7 @@ from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.run import Listener
 from oxlite.bench.harness.statistics import latencies
 from oxlite.bench.lab import Request, perform
+from oxlite.bench.report import facts
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.web import figures, generator, ladder, server, verify, workload
 from oxlite.bench.workloads.web.claims import PublishedTable
@@ -202,6 +202,13 @@ def test_a_missing_generator_is_said_before_anything_is_measured(
     assert not list(tmp_path.iterdir())
 
 
+def test_another_program_is_no_generator(tmp_path: Path, listener: Listener) -> None:
+    request = Request("web", {"generator": "true"}, quick=True, directory=tmp_path)
+    with pytest.raises(UsageError, match="/true is not oha, the load generator"):
+        perform(request, listener)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_the_site_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workload, "NEEDED", ("sqlite3", "no_such_module"))
     with pytest.raises(UsageError, match="run `pip install no_such_module`"):
@@ -210,12 +217,18 @@ def test_what_the_site_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @serves
 def test_a_generator_that_fails_fails_its_row(tmp_path: Path, listener: Listener) -> None:
-    false = shutil.which("false")
-    assert false is not None
-    given = {**TINY, "generator": false}
-    result = perform(Request("web", given, [OURS], repeats=1, directory=tmp_path), listener)
+    failing = tmp_path / "failing-oha"
+    failing.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {generator.find("oha")} "$1"\nexit 1'
+    )
+    failing.chmod(0o755)
+    given = {**TINY, "generator": str(failing)}
+    result = perform(Request("web", given, [OURS], repeats=7, directory=tmp_path), listener)
     for row in result.rows:
         assert row.failure == "the load generator ended with exit code 1"
+    # What has failed is not tried again, nor said to have been.
+    assert len(result.orders) == result.repeats <= 1
+    assert "of 7 repeats" in facts.head(result, workload.WORKLOAD)[2]
 
 
 @serves

@@ -182,7 +182,7 @@ def perform(request: Request, listener: Listener) -> Result:
             notes.append(
                 f"{cut}: this is a part of the run, {repeats} of {plan.repeats} repeats{whole}."
             )
-        elif repeats < min(plan.repeats, TRUSTED_REPEATS):
+        elif repeats < min(plan.repeats, TRUSTED_REPEATS) and not all(row.failure for row in rows):
             notes.append(
                 f"the time budget of {plan.time_budget_seconds:g} s allowed {repeats} of "
                 f"{plan.repeats} repeats; --time-budget allows more."

@@ -187,6 +187,10 @@ class _Run:
         if self._staged:
             self._keep_round()
 
+    def has_failed(self) -> bool:
+        """Whether no row is left that another round could measure."""
+        return all(row.failure is not None for row in self.rows)
+
     def reduced(self) -> list[Row]:
         """The rows, with their pooled latencies reduced."""
         for row, pooled in zip(self.rows, self._pooled, strict=True):
@@ -287,6 +291,8 @@ def run(
             name = "warm-up" if is_warm_up else f"repeat {len(now.orders) + 1}/{plan.repeats}"
             round_begun_at = clock()
             now.do(number, name, is_warm_up=is_warm_up)
+            if now.has_failed():
+                break
             ended_at = clock()
             spent_seconds, round_seconds = ended_at - begun_at, ended_at - round_begun_at
             late = spent_seconds + round_seconds > plan.time_budget_seconds

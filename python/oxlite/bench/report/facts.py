@@ -31,13 +31,14 @@ def head(result: Result, workload: Workload[Any]) -> list[str]:
     worked = any(row.samples and row.failure is None for row in result.rows)
     interval = median_interval([0.0] * result.repeats) if worked else None
     plural = "" if result.repeats == 1 else "s"
-    lines = [
-        f"{workload.name}: {workload.title}",
-        listed(result.parameters),
+    how = (
         f"{result.repeats} interleaved repeat{plural}{after}, the order changing from round to "
         f"round; figures are medians, ratios are of paired repeats"
-        f"{brackets(() if interval is None else (interval.confidence,))}",
-    ]
+        f"{brackets(() if interval is None else (interval.confidence,))}"
+    )
+    if result.rows and all(row.failure is not None for row in result.rows):
+        how = f"all rows have failed, in {result.repeats} of {result.plan.repeats} repeats{after}"
+    lines = [f"{workload.name}: {workload.title}", listed(result.parameters), how]
     common = shared(result)
     if common:
         lines.append(f"in all rows: {listed(common)}")
