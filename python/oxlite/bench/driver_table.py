@@ -12,7 +12,17 @@ from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
 from oxlite.bench.layout import ABSENT, Drawing, Line, number, spread_of
+from oxlite.bench.scenarios.axes import DRIVER, INTERPRETER, JOURNAL, PRAGMAS
 from oxlite.bench.scenarios.scenario import Scenario
+
+PEERS = ("stdlib", "apsw")
+"""The drivers that Oxlite's is compared with."""
+
+SETTINGS = {"journal": "wal", "pragmas": "tuned"}
+"""Those of all drivers alike."""
+
+AXES = (DRIVER.of(*PEERS, "oxlite"), JOURNAL.of("wal"), PRAGMAS.of("tuned"), INTERPRETER)
+BASELINES = tuple(SETTINGS | {"driver": peer} for peer in PEERS)
 
 NAMED_AXES = ("driver", "build")
 

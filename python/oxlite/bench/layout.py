@@ -172,20 +172,20 @@ def brackets(confidences: Iterable[float]) -> str:
 
 def median(heading: str, metric: Metric) -> Column:
     """The median over the repeats."""
-
-    def text(_: Result, row: Row) -> str:
-        summary = row.summary(metric.name)
-        return ABSENT if summary is None else number(summary.median)
-
-    return Column(heading, text)
+    return _summed_up(heading, metric, lambda summary: number(summary.median))
 
 
 def spread(heading: str, metric: Metric) -> Column:
     """The median with its interval."""
+    return _summed_up(heading, metric, spread_of)
+
+
+def _summed_up(heading: str, metric: Metric, said: Callable[[Summary], str]) -> Column:
+    """What is ``said`` of a metric over the repeats."""
 
     def text(_: Result, row: Row) -> str:
         summary = row.summary(metric.name)
-        return ABSENT if summary is None else spread_of(summary)
+        return ABSENT if summary is None else said(summary)
 
     return Column(heading, text)
 
@@ -229,12 +229,7 @@ def against(heading: str, metric: Metric, **conditions: str) -> Column:
 
 def largest(heading: str, metric: Metric) -> Column:
     """The largest value of all repeats."""
-
-    def text(_: Result, row: Row) -> str:
-        summary = row.summary(metric.name)
-        return ABSENT if summary is None else number(summary.maximum)
-
-    return Column(heading, text)
+    return _summed_up(heading, metric, lambda summary: number(summary.maximum))
 
 
 def total(heading: str, metric: Metric) -> Column:

@@ -14,12 +14,13 @@ from contextlib import ExitStack
 from typing import ClassVar
 
 from oxlite.bench.contest import Contest
+from oxlite.bench.driver_table import AXES, BASELINES, PEERS
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Metric, Sample
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.bench.harness.session import KeptSession
-from oxlite.bench.scenarios.axes import DRIVER, INTERPRETER, JOURNAL, PRAGMAS, Axis
+from oxlite.bench.scenarios.axes import Axis
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.driver import database
@@ -30,9 +31,6 @@ HUNG_BASE_SECONDS = 60.0
 HUNG_SECONDS_PER_BATCH = 60.0
 
 METRICS = tuple(Metric(operation.metric, operation.name, "lower") for operation in OPERATIONS)
-
-SETTINGS = {"journal": "wal", "pragmas": "tuned"}
-PEERS = ("stdlib", "apsw")
 
 
 class DriverSession(KeptSession[DriverParameters]):
@@ -82,13 +80,8 @@ extra `cli`, and apsw if that is to be measured; each has a table of its own.
         "--interpreter .venvs/3.12/bin/python --interpreter .venvs/3.13/bin/python",
     )
     parameters_type = DriverParameters
-    axes: ClassVar[Sequence[Axis]] = (
-        DRIVER.of(*PEERS, "oxlite"),
-        JOURNAL.of("wal"),
-        PRAGMAS.of("tuned"),
-        INTERPRETER,
-    )
-    baselines: ClassVar[Sequence[Filter]] = tuple(SETTINGS | {"driver": peer} for peer in PEERS)
+    axes: ClassVar[Sequence[Axis]] = AXES
+    baselines: ClassVar[Sequence[Filter]] = BASELINES
     selection: ClassVar[Sequence[Filter]] = ({},)
     quick_selection: ClassVar[Sequence[Filter]] = ({},)
     metrics: ClassVar = METRICS

@@ -13,14 +13,14 @@ from typing import ClassVar
 
 from oxlite.bench.claims import ClaimsTable
 from oxlite.bench.contest import Contest
-from oxlite.bench.driver_table import DriverTable
+from oxlite.bench.driver_table import AXES, BASELINES, PEERS, DriverTable
 from oxlite.bench.drivers.base import Connection, Driver
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.model import Plan, Sample
 from oxlite.bench.harness.outcomes import unpacked
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.session import KeptSession
-from oxlite.bench.scenarios.axes import DRIVER, INTERPRETER, JOURNAL, PRAGMAS, Axis
+from oxlite.bench.scenarios.axes import Axis
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.gil import turns, work
@@ -30,9 +30,6 @@ from oxlite.bench.workloads.gil.work import GilParameters
 HUNG_BASE_SECONDS = 20.0
 HUNG_SECONDS = 20.0
 REHEARSED_SCALE = 0.02
-
-SETTINGS = {"journal": "wal", "pragmas": "tuned"}
-PEERS = ("stdlib", "apsw")
 
 
 class GilTable(DriverTable):
@@ -89,13 +86,8 @@ half, with `--quick` a quarter of a minute.
         "--interpreter .venvs/3.13/bin/python --json gil.json",
     )
     parameters_type = GilParameters
-    axes: ClassVar[Sequence[Axis]] = (
-        DRIVER.of(*PEERS, "oxlite"),
-        JOURNAL.of("wal"),
-        PRAGMAS.of("tuned"),
-        INTERPRETER,
-    )
-    baselines: ClassVar[Sequence[Filter]] = tuple(SETTINGS | {"driver": peer} for peer in PEERS)
+    axes: ClassVar[Sequence[Axis]] = AXES
+    baselines: ClassVar[Sequence[Filter]] = BASELINES
     selection: ClassVar[Sequence[Filter]] = ({},)
     quick_selection: ClassVar[Sequence[Filter]] = ({},)
     # Workers rehearse when they start. Five repeats bound a median with 94 %; a turn must be
