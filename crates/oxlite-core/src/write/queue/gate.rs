@@ -40,7 +40,7 @@ const HOLDER: Byte = Byte(2);
 /// How long a turn lasts, and how many transactions it has: among many processes, and among few, where
 /// each change of turns weighs more than the wait. How they were measured:
 /// docs/decisions/0009-write-queue-times.md.
-const TURN: Turn = Turn {
+const TURN_AMONG_MANY: Turn = Turn {
     length: Duration::from_micros(500),
     writes: 20,
 };
@@ -287,7 +287,7 @@ impl Gate {
         self.place = Place::Head(Instant::now());
         self.turn = match self.joined.elapsed() < WAIT_AMONG_FEW {
             true => &TURN_AMONG_FEW,
-            false => &TURN,
+            false => &TURN_AMONG_MANY,
         };
         let saved = self.turn.writes * TURNS_SAVED;
         self.writes = (self.writes + self.turn.writes).min(saved);
