@@ -17,12 +17,8 @@ impl<'c> Glance<'c> {
         handle: &'c Arc<Handle>,
         state: ReentrantMutexGuard<'c, State>,
     ) -> Result<Self, LockError> {
-        match state.availability.get() {
-            Availability::Closed => Err(LockError::Closed),
-            Availability::Open | Availability::BackupTarget => {
-                Ok(Self(Locked::counted(handle, state)))
-            }
-        }
+        let state = unless_closed(state)?;
+        Ok(Self(Locked::counted(handle, state)))
     }
 
     /// Whether no transaction is open (<https://sqlite.org/c3ref/get_autocommit.html>).
@@ -55,13 +51,8 @@ impl<'c> BackupTarget<'c> {
         handle: &'c Arc<Handle>,
         state: ReentrantMutexGuard<'c, State>,
     ) -> Result<Self, LockError> {
-        match state.availability.get() {
-            Availability::Closed => Err(LockError::Closed),
-            // For whoever has a backup to go on with, it is not open; nobody else can do anything.
-            Availability::Open | Availability::BackupTarget => {
-                Locked::guarding(handle, state).map(Self)
-            }
-        }
+        let state = unless_closed(state)?;
+        Locked::guarding(handle, state).map(Self)
     }
 
     #[inline]
@@ -78,5 +69,15 @@ impl<'c> BackupTarget<'c> {
     pub(crate) fn release(&self) {
         self.0.count_backups(-1);
         self.0.state.availability.set(Availability::Open);
+    }
+}
+
+/// The state of a connection that is there, also of a backup's target, which is open to these guards alone.
+fn unless_closed(
+    state: ReentrantMutexGuard<'_, State>,
+) -> Result<ReentrantMutexGuard<'_, State>, LockError> {
+    match state.availability.get() {
+        Availability::Closed => Err(LockError::Closed),
+        Availability::Open | Availability::BackupTarget => Ok(state),
     }
 }
