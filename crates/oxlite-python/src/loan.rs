@@ -10,43 +10,55 @@
 
 use oxlite_core::Mutex;
 use oxlite_sqlite::fork_generation;
-use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::{PyClass, PyTraverseError};
 
 use crate::connection::Connection;
 use crate::gil::at_the_end;
 
-/// Where a connection is borrowed from, by the number that it knows the loan by.
-pub(crate) struct Lender {
-    owner: Py<PyAny>,
-    number: u64,
-    kind: &'static dyn Lends,
-}
-
-impl Lender {
-    pub(crate) fn new(owner: Py<PyAny>, number: u64, kind: &'static dyn Lends) -> Self {
-        Self {
-            owner,
-            number,
-            kind,
-        }
-    }
-}
-
-/// What a lender does, which is named by its class.
-pub(crate) trait Lends: Sync {
+/// A class that lends connections, and what it does about a loan, by the number that it knows it by.
+pub(crate) trait Lends: PyClass<Frozen = True> + Sync {
     /// A connection was opened for the loan.
-    fn note_opened(&self, owner: &Bound<'_, PyAny>, number: u64, connection: &Py<Connection>);
+    fn note_opened(&self, number: u64, connection: &Bound<'_, Connection>);
 
     /// The loan has ended: what it had is to be lent again, or closed and opened anew.
     fn give_back(
         &self,
-        owner: &Bound<'_, PyAny>,
+        py: Python<'_>,
         number: u64,
         connection: Option<Py<Connection>>,
         is_usable: bool,
     );
+}
+
+/// Where a connection is borrowed from.
+pub(crate) struct Lender {
+    owner: Py<PyAny>,
+    number: u64,
+    note_opened: fn(&Bound<'_, PyAny>, u64, &Bound<'_, Connection>),
+    give_back: fn(&Bound<'_, PyAny>, u64, Option<Py<Connection>>, bool),
+}
+
+impl Lender {
+    pub(crate) fn new<T: Lends>(owner: &Bound<'_, T>, number: u64) -> Self {
+        Self {
+            owner: owner.clone().into_any().unbind(),
+            number,
+            note_opened: |owner, number, connection| {
+                if let Ok(lender) = owner.cast::<T>() {
+                    lender.get().note_opened(number, connection);
+                }
+            },
+            give_back: |owner, number, connection, is_usable| {
+                if let Ok(lender) = owner.cast::<T>() {
+                    let py = owner.py();
+                    lender.get().give_back(py, number, connection, is_usable);
+                }
+            },
+        }
+    }
 }
 
 /// What a thread has borrowed, if anything.
@@ -103,16 +115,19 @@ impl Loan {
 
     /// The connection that was opened for it.
     #[setter]
-    pub(crate) fn set_connection(&self, py: Python<'_>, connection: Py<Connection>) {
+    pub(crate) fn set_connection(&self, connection: &Bound<'_, Connection>) {
         let mut lent = self.lent.lock();
-        if let Some(lent) = lent.as_mut() {
-            let Lender {
-                owner,
-                number,
-                kind,
-            } = &lent.lender;
-            kind.note_opened(owner.bind(py), *number, &connection);
-            lent.connection = Some(connection);
+        if let Some(Lent {
+            lender,
+            connection: place,
+        }) = lent.as_mut()
+        {
+            (lender.note_opened)(
+                lender.owner.bind(connection.py()),
+                lender.number,
+                connection,
+            );
+            *place = Some(connection.clone().unbind());
         }
     }
 
@@ -137,12 +152,9 @@ impl Loan {
 
 impl Lent {
     fn give_back(self, py: Python<'_>, is_usable: bool) {
-        let Lender {
-            owner,
-            number,
-            kind,
-        } = self.lender;
-        kind.give_back(owner.bind(py), number, self.connection, is_usable);
+        let lender = self.lender;
+        let owner = lender.owner.bind(py);
+        (lender.give_back)(owner, lender.number, self.connection, is_usable);
     }
 }
 

@@ -38,16 +38,14 @@ struct Entry {
     connection: Option<Py<Connection>>,
 }
 
-impl Pool {
-    /// Notes which connection was opened for a loan.
-    fn note_opened(&self, number: u64, connection: Py<Connection>) {
+impl Lends for Pool {
+    fn note_opened(&self, number: u64, connection: &Bound<'_, Connection>) {
         let mut lent = self.lent.lock();
         if let Some(entry) = lent.loans.iter_mut().find(|entry| entry.number == number) {
-            entry.connection = Some(connection);
+            entry.connection = Some(connection.clone().unbind());
         }
     }
 
-    /// Takes a connection back that was lent; one that is not usable is closed, and opened anew.
     fn give_back(
         &self,
         py: Python<'_>,
@@ -74,31 +72,6 @@ impl Pool {
         if let Some(Some(left)) = self.core.give(usable) {
             // The pool is closed.
             let _ = left.bind(py).call_method0("close");
-        }
-    }
-}
-
-/// The pool as a lender.
-struct Readers;
-
-impl Lends for Readers {
-    fn note_opened(&self, owner: &Bound<'_, PyAny>, number: u64, connection: &Py<Connection>) {
-        if let Ok(pool) = owner.cast::<Pool>() {
-            let connection = connection.clone_ref(owner.py());
-            pool.get().note_opened(number, connection);
-        }
-    }
-
-    fn give_back(
-        &self,
-        owner: &Bound<'_, PyAny>,
-        number: u64,
-        connection: Option<Py<Connection>>,
-        is_usable: bool,
-    ) {
-        if let Ok(pool) = owner.cast::<Pool>() {
-            pool.get()
-                .give_back(owner.py(), number, connection, is_usable);
         }
     }
 }
@@ -149,8 +122,7 @@ impl Pool {
                     });
                     number
                 };
-                let lender = Lender::new(slf.clone().into_any().unbind(), number, &Readers);
-                loan.get().begin(lender, connection);
+                loan.get().begin(Lender::new(slf, number), connection);
                 Ok(Some(waited))
             }
             Err(PoolError::TimedOut) => Ok(None),

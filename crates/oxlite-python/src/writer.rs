@@ -210,10 +210,7 @@ impl Writer {
         let (line, thread) = (&this.line, current_thread());
         without(py, || line.take(thread, timeout, || !is_signalled())).map_err(Self::refused)?;
         // From here on it is given back with the loan.
-        loan.get().begin(
-            Lender::new(slf.clone().into_any().unbind(), 0, &OneWriter),
-            None,
-        );
+        loan.get().begin(Lender::new(slf, 0), None);
         let connection = this
             .opened(py)
             .inspect_err(|_| loan.get().give_back(py, true))?;
@@ -221,7 +218,7 @@ impl Writer {
         core.deadline()
             .wait_at_most(Some(this.timeout.saturating_sub(began.elapsed())));
         core.confine(true);
-        loan.get().set_connection(py, connection.unbind());
+        loan.get().set_connection(&connection);
         Ok(())
     }
 
@@ -309,29 +306,18 @@ impl Writer {
     }
 }
 
-/// The writer as a lender: it knows its connection, and has one loan at a time.
-struct OneWriter;
-
-impl Lends for OneWriter {
-    fn note_opened(&self, _owner: &Bound<'_, PyAny>, _number: u64, _connection: &Py<Connection>) {}
+/// It knows its connection, and has one loan at a time. One that is not usable is closed, and the next one is
+/// new.
+impl Lends for Writer {
+    fn note_opened(&self, _number: u64, _connection: &Bound<'_, Connection>) {}
 
     fn give_back(
         &self,
-        owner: &Bound<'_, PyAny>,
+        py: Python<'_>,
         _number: u64,
         _connection: Option<Py<Connection>>,
         is_usable: bool,
     ) {
-        if let Ok(writer) = owner.cast::<Writer>() {
-            writer.get().give_back(owner.py(), is_usable);
-        }
-    }
-}
-
-impl Writer {
-    /// Takes the connection back from the thread that has it; one that is not usable is closed, and the next
-    /// one is new.
-    fn give_back(&self, py: Python<'_>, is_usable: bool) {
         if !is_usable {
             self.discard(py);
         }
@@ -344,7 +330,9 @@ impl Writer {
         self.retire(py);
         self.line.give();
     }
+}
 
+impl Writer {
     fn discard(&self, py: Python<'_>) {
         let connection = self.connection.lock().take();
         if let Some(connection) = connection {
