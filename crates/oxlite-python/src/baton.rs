@@ -1,8 +1,8 @@
 //! Fairness among threads that run many short statements: the baton.
 //!
 //! A short statement holds the GIL, which makes it fast, and unfair: a thread that runs one after the
-//! other lets the GIL go only when Python's switch interval (5 ms) forces it, and four such threads
-//! keep an idle one waiting for 9 to 14 ms. So a thread whose streak of statements has become too long
+//! other lets the GIL go only when Python's switch interval (5 ms) forces it, and several such threads
+//! keep an idle one waiting for longer. So a thread whose streak of statements has become too long
 //! lets the GIL go by itself, and among such threads only one at a time, the one with the baton,
 //! competes for it; the others are parked, without the GIL (`oxlite_core::Baton`).
 //!

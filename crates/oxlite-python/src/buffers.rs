@@ -61,7 +61,7 @@ pub(crate) fn bytes_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound
     if status != 0 {
         return Err(PyErr::fetch(py));
     }
-    // SAFETY: filled in, as its status says.
+    // SAFETY: the call above has filled it in, as its status 0 says.
     let mut view = unsafe { view.assume_init() };
     // SAFETY: the GIL is held; a simple view has `len` bytes at `buf`; NULL (with an exception set)
     // becomes an error.

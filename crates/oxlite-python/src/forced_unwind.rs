@@ -26,6 +26,7 @@ use crate::gil::is_ending;
 /// The stack is being unwound by force: nobody has raised anything, nothing can catch it.
 const FORCE_UNWIND: c_int = 8;
 
+// SAFETY: the type is that of a personality routine, which the Itanium C++ ABI fixes and Rust's own keeps to.
 unsafe extern "C" {
     /// Rust's own, under the name that the linker gives it.
     fn __real_rust_eh_personality(
@@ -42,6 +43,8 @@ unsafe extern "C" {
 /// # Safety
 ///
 /// Called by the unwinder alone.
+// SAFETY: only the linker's option `--wrap` looks for a symbol of this name (`build.rs`), for all of this
+// library and nothing else.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_rust_eh_personality(
     version: c_int,
@@ -58,6 +61,6 @@ unsafe extern "C" fn __wrap_rust_eh_personality(
             std::thread::park();
         }
     }
-    // SAFETY: handed on as it came.
+    // SAFETY: the unwinder's own arguments, by this function's contract, handed on as they came.
     unsafe { __real_rust_eh_personality(version, actions, class, exception, context) }
 }

@@ -105,7 +105,8 @@ impl Backup {
         pages: i32,
     ) -> Result<BackupStep> {
         self.check_owners(target, source)?;
-        // SAFETY: in progress; both connections are open and locked.
+        // SAFETY: in progress, since `finish` consumes it; both connections are open and locked by the two
+        // guards, which were found above to be of them.
         match unsafe { ffi::sqlite3_backup_step(self.raw.as_ptr(), pages) } {
             ffi::SQLITE_OK => Ok(BackupStep::More),
             ffi::SQLITE_DONE => Ok(BackupStep::Done),
@@ -120,7 +121,8 @@ impl Backup {
     /// Pages that remain, and pages in all, as of the latest step.
     pub fn progress(&self) -> (i32, i32) {
         let raw = self.raw.as_ptr();
-        // SAFETY: in progress; these read two integers that only `step` changes.
+        // SAFETY: in progress, since `finish` consumes it; these read two integers that only `step` changes,
+        // which takes it mutably.
         unsafe {
             (
                 ffi::sqlite3_backup_remaining(raw),

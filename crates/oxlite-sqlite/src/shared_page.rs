@@ -71,7 +71,8 @@ mod linux {
         path: PathBuf,
     }
 
-    // SAFETY: the memory has no thread affinity, and is reached as atomics alone.
+    // SAFETY: the memory has no thread affinity; the methods below reach it as atomics alone, and `drop` alone
+    // takes the mapping away.
     unsafe impl Send for SharedPage {}
     // SAFETY: as above.
     unsafe impl Sync for SharedPage {}

@@ -46,8 +46,9 @@ pub(super) struct State {
     pub(super) backups: Cell<u32>,
 }
 
-// SAFETY: `database` is an owned handle without thread affinity (THREADSAFE=2); the lock around
-// `State` moves between threads, never shares. Every callback is `Send`.
+// SAFETY: `database` is an owned handle without thread affinity (THREADSAFE=2), and so is what the lists
+// point to; every callback is `Send`. It is reached through `Handle::state` alone, whose lock gives it to one
+// thread at a time.
 unsafe impl Send for State {}
 
 /// What lost its owner, perhaps while another thread held the lock.
@@ -57,8 +58,8 @@ enum Orphan {
     Blob(NonNull<ffi::sqlite3_blob>),
 }
 
-// SAFETY: neither a prepared statement nor a session nor a blob has thread affinity; they are
-// finalised, deleted and closed under the lock.
+// SAFETY: neither a prepared statement nor a session nor a blob has thread affinity. `Handle` alone keeps
+// orphans, and finalises, deletes and closes them under the lock of `state`.
 unsafe impl Send for Orphan {}
 
 /// The target of `sqlite3_interrupt`.
@@ -77,7 +78,8 @@ pub(super) struct Interruptible {
     pub(super) interruptions: Arc<AtomicU64>,
 }
 
-// SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open.
+// SAFETY: `sqlite3_interrupt` may be called from any thread while the connection is open, and whoever closes
+// it makes the pointer NULL first, under the mutex in which `Handle` keeps this.
 unsafe impl Send for Interruptible {}
 
 pub(crate) struct Handle {
