@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.wait import until
 
 import oxlite
 from oxlite import Database, sqlite3
@@ -60,13 +61,6 @@ def crowd(work: Callable[[int], None], threads: int = THREADS) -> None:
 def hold_back(db: Database) -> contextlib.AbstractContextManager[sqlite3.Connection]:
     """While it lasts, whoever writes waits in line."""
     return db.write()
-
-
-def until(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.001)
 
 
 def queue_up(db: Database, calls: list[Callable[[], Any]]) -> list[Any]:

@@ -5,12 +5,12 @@ The timeout is so long that who waited for it would be stopped by the test's own
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy
+from tests.wait import until
 
 import oxlite
 import oxlite.aio
@@ -100,8 +100,7 @@ def test_another_thread_waits(connect: Connect, path: Path) -> None:
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not one.queue_statistics()["waiting"]:
-        time.sleep(0.001)
+    until(lambda: one.queue_statistics()["waiting"])
     assert not is_done.is_set()
     one.execute("COMMIT")
     thread.join()
@@ -152,8 +151,7 @@ def test_who_may_be_ended_by_another_thread_is_waited_for(connect: Connect) -> N
     one.execute("BEGIN IMMEDIATE")
 
     def end() -> None:
-        while not one.queue_statistics()["waiting"]:
-            time.sleep(0.001)
+        until(lambda: one.queue_statistics()["waiting"])
         one.execute("COMMIT")
 
     ending = threading.Thread(target=end)

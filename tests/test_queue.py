@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.wait import until
 
 import oxlite
 
@@ -294,9 +295,7 @@ def test_a_long_statement_is_told_of_while_it_works(
             return error.holder and error.holder["statement"]
         return None
 
-    ends = time.monotonic() + 30
-    while named() is None and time.monotonic() < ends:
-        time.sleep(0.05)
+    until(lambda: named() is not None)
     assert named() == sql
     holder.end()
 
@@ -330,8 +329,7 @@ def test_an_interruption_ends_the_wait_in_line(connect: Connect) -> None:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    while not statistics(holder)["waiting"]:
-        time.sleep(0.001)
+    until(lambda: statistics(holder)["waiting"])
     connection.interrupt()
     waiting.join(30)
     assert not waiting.is_alive()

@@ -10,13 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from tests.wait import LIMIT_SECONDS
+
 T = TypeVar("T")
 
 Run = Callable[[Callable[[], Coroutine[Any, Any, T]]], T]
 Child = Callable[..., str]
-
-# Long enough for a machine under load; only a hang takes as long.
-LIMIT_SECONDS = 60.0
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
@@ -51,13 +50,6 @@ async def _watched(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     await asyncio.sleep(0)
     assert complaints == []
     return result
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Let the loop go on until something is so."""
-    async with asyncio.timeout(LIMIT_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aio.loops import ENDLESS, Run, background, until
+from tests.aio.loops import ENDLESS, Run, background
+from tests.wait import loop_until
 
 from oxlite import aio, sqlite3
 from oxlite.aio import Database
@@ -30,7 +31,7 @@ def on(run: Run[Any], path: Path) -> On:
             async with Database(path, readers=readers, **({"timeout": 30} | options)) as db:
                 await db.execute("CREATE TABLE t (x)")
                 await main(db)
-                await until(lambda: db.stats()[:4] == (readers, 0, 0, 0))
+                await loop_until(lambda: db.stats()[:4] == (readers, 0, 0, 0))
                 assert await db.query("SELECT 1") == [(1,)]
                 await db.execute("INSERT INTO t VALUES ('the last')")
 
@@ -88,7 +89,7 @@ def test_a_read_that_waits_for_a_reader(on: On, kind: str) -> None:
     async def main(db: Database) -> None:
         async with db.read():
             tasks = [asyncio.ensure_future(READS[kind](db)) for _ in range(10)]
-            await until(lambda: db.stats().readers_waiting == 10)
+            await loop_until(lambda: db.stats().readers_waiting == 10)
             for task in tasks:
                 await cancelled(task)
             assert db.stats().readers_waiting == 0
@@ -101,7 +102,7 @@ def test_a_write_that_waits_for_the_writer(on: On, kind: str) -> None:
     async def main(db: Database) -> None:
         async with db.write():
             tasks = [asyncio.ensure_future(WRITES[kind](db)) for _ in range(10)]
-            await until(lambda: db.stats().writer_waiting == 10)
+            await loop_until(lambda: db.stats().writer_waiting == 10)
             for task in tasks:
                 await cancelled(task)
             assert db.stats().writer_waiting == 0
@@ -118,7 +119,7 @@ def test_a_write_that_waits_for_the_lock(on: On, path: Path, kind: str) -> None:
             for busy in ("BEGIN IMMEDIATE",):
                 await other.execute(busy)
                 task = asyncio.ensure_future(WRITES[kind](db))
-                await until(lambda: db.stats().writer_waiting == 0)
+                await loop_until(lambda: db.stats().writer_waiting == 0)
                 await asyncio.sleep(0.05)
                 await cancelled(task)
                 await other.execute("ROLLBACK")
@@ -166,7 +167,7 @@ def test_a_read_that_runs_is_interrupted(on: On, kind: str) -> None:
         for pause in (None, 0, 0.001, 0.01):
             task = asyncio.ensure_future(work(db))
             if pause is None:
-                await until(lambda: db.stats().readers_lent)
+                await loop_until(lambda: db.stats().readers_lent)
                 await asyncio.sleep(0.05)
             else:
                 await asyncio.sleep(pause)
@@ -224,7 +225,7 @@ def test_a_write_that_has_begun_goes_on(on: On) -> None:
             go_on.clear()
             changes = await total(db)
             task = asyncio.ensure_future(work())
-            await until(begun.is_set)
+            await loop_until(begun.is_set)
             await cancelled(task)
             go_on.set()
             # The writer is usable, and is had when the other one has ended.
@@ -381,7 +382,7 @@ def test_opening_and_closing_a_connection(run: Run[None], path: Path, pause: flo
                 task.cancel()
                 await asyncio.sleep(0)
             await asyncio.gather(task, return_exceptions=True)
-        await until(are_closed)
+        await loop_until(are_closed)
 
     run(main)
 
@@ -402,7 +403,7 @@ def test_cancelling_the_close_does_not_undo_it(run: Run[None], path: Path) -> No
             await asyncio.sleep(0.01)
             await cancelled(closing)
             await holder
-        await until(lambda: not path.with_name("app.db-wal").exists())
+        await loop_until(lambda: not path.with_name("app.db-wal").exists())
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             await db.query("SELECT 1")
 
@@ -463,7 +464,7 @@ def test_at_random(on: On, seed: int) -> None:
         for outcome in outcomes:
             assert outcome is None or isinstance(outcome, asyncio.CancelledError | TimeoutError)
         assert any(outcome is None for outcome in outcomes)
-        await until(lambda: db.stats()[:4] == (3, 0, 0, 0))
+        await loop_until(lambda: db.stats()[:4] == (3, 0, 0, 0))
         async with db.write() as connection:  # what has begun has ended
             rows = await connection.execute_fetchall("SELECT x FROM t")
         there = [row[0] for row in rows]

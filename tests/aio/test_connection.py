@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aio.loops import ENDLESS, Run, background, until
+from tests.aio.loops import ENDLESS, Run, background
+from tests.wait import loop_until
 
 from oxlite import aio, sqlite3
 
@@ -250,7 +251,7 @@ def test_what_runs_is_interrupted(run: Run[None]) -> None:
             await connection.create_function("begun", 0, begun.set)
             endless = ENDLESS.replace("SELECT 1", "SELECT begun() IS NULL", 1)
             async with background(connection.execute_fetchall(endless)) as (query,):
-                await until(begun.is_set)
+                await loop_until(begun.is_set)
                 await connection.interrupt()
                 with pytest.raises(sqlite3.OperationalError, match="interrupted"):
                     await query
@@ -398,7 +399,7 @@ def test_one_that_nobody_closes_is_closed_with_a_warning(run: Run[None], path: P
         del connection
         with pytest.warns(ResourceWarning, match="was deleted before being closed"):
             kept.clear()
-        await until(closed.is_set)
+        await loop_until(closed.is_set)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             aio.connect(path)

@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aio.loops import ENDLESS, Run, background, until
+from tests.aio.loops import ENDLESS, Run, background
+from tests.wait import loop_until, until
 
 import oxlite
 from oxlite import sqlite3
@@ -30,7 +30,7 @@ def on(run: Run[Any], path: Path) -> Callable[..., None]:
             async with Database(path, readers=readers, **({"timeout": 30} | options)) as db:
                 await db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x UNIQUE)")
                 await main(db)
-                await until(lambda: db.stats()[:4] == (readers, 0, 0, 0))
+                await loop_until(lambda: db.stats()[:4] == (readers, 0, 0, 0))
 
         run(opened)
 
@@ -151,8 +151,7 @@ def test_the_loop_has_its_turns_while_many_results_come(on: On) -> None:
         queries = [asyncio.create_task(query(i)) for i in range(100)]
         await asyncio.sleep(0)
         # The loop is kept until all are here, so they come to it at one time.
-        while db.stats().readers_waiting or db.stats().readers_lent:
-            time.sleep(0.001)
+        until(lambda: not (db.stats().readers_waiting or db.stats().readers_lent))
         take_a_turn()
         await asyncio.gather(*queries)
         most = max(turns_of_ends.count(turn) for turn in turns_of_ends)
@@ -175,7 +174,7 @@ def test_a_long_result_that_nobody_wants_is_not_made(on: On, path: Path) -> None
 
         async with Database(path, readers=2, setup=set_up) as other:
             query = asyncio.ensure_future(other.query(NUMBERS.format(200_000)))
-            await until(lambda: made)
+            await loop_until(lambda: made)
             query.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await query
@@ -189,7 +188,7 @@ def test_waiting_for_queries_in_vain_counts_them(run: Run[None], path: Path) -> 
     async def main() -> None:
         async with Database(path, readers=1, timeout=0.1) as db:
             async with background(db.query(ENDLESS)):
-                await until(lambda: db.stats().readers_lent)
+                await loop_until(lambda: db.stats().readers_lent)
                 with pytest.raises(oxlite.PoolTimeout, match="by 1 running queries"):
                     await db.query("SELECT 1")
             assert await db.query("SELECT 1") == [(1,)]
@@ -238,7 +237,7 @@ def test_loops_in_several_threads_share_it(run: Run[Any], path: Path) -> None:
 
     async def end() -> None:
         assert await db.query("SELECT count(*) FROM t") == [(640,)]
-        await until(lambda: db.stats()[:4] == (2, 0, 0, 0))
+        await loop_until(lambda: db.stats()[:4] == (2, 0, 0, 0))
         await db.close()
 
     run(end)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aio.loops import Run, until
+from tests.aio.loops import Run
+from tests.wait import loop_until
 
 from oxlite import aio
 from oxlite.aio import Database
@@ -86,7 +87,7 @@ def test_a_database_outlives_many_loops(
     gc.collect()
     assert sum(loop() is not None for loop in loops) <= 2
     # The thread that has answered puts its reader back after the answer.
-    run(lambda: until(lambda: not db.stats().readers_lent))
+    run(lambda: loop_until(lambda: not db.stats().readers_lent))
     run(db.close)
     grows()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.aio.loops import LIMIT_SECONDS, Child, Run, until
+from tests.aio.loops import Child, Run
+from tests.wait import LIMIT_SECONDS, loop_until
 
 from oxlite import aio, sqlite3
 from oxlite.aio import Connection, Cursor, Database
@@ -88,7 +89,7 @@ class _Busy:
         self._begun = begun
 
     async def __aenter__(self) -> "_Busy":
-        await until(self._begun.is_set)
+        await loop_until(self._begun.is_set)
         return self
 
     async def __aexit__(self, *error: object) -> None:

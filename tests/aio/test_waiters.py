@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.aio.loops import LIMIT_SECONDS, Run, until
+from tests.aio.loops import Run
+from tests.wait import LIMIT_SECONDS, loop_until
 
 from oxlite import LockedError, PoolTimeout
 from oxlite.aio import Database, DatabaseError, ProgrammingError
@@ -127,7 +128,7 @@ def test_the_work_grows_no_faster_than_the_waiters(path: Path, wait: Wait, end: 
             async with in_use(path, 0.5 if end is give_up_in_time else 60) as db:
                 sys.setprofile(called)
                 tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(count)]
-                await until(lambda: waiting(db) > 0)
+                await loop_until(lambda: waiting(db) > 0)
                 await end(db, tasks)
                 sys.setprofile(None)
                 if end is not close:
@@ -159,7 +160,7 @@ def test_the_loop_has_its_turns_while_many_go_away(
         async with in_use(path, 0.5 if end is give_up_in_time else 60) as db:
             tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(MANY)]
             # On a machine under load the first may be gone before the last has come.
-            await until(lambda: waiting(db) > 0)
+            await loop_until(lambda: waiting(db) > 0)
             gone_in_a_turn, gone = 0, sum(task.done() for task in tasks)
             ending = asyncio.create_task(end(db, tasks))
             while not ending.done():
@@ -181,7 +182,7 @@ def test_what_comes_for_others_does_not_wait_behind_them(run: Run[None], path: P
             await patiently(lambda: db.query("SELECT 1"))
             await patiently(lambda: stack.enter_async_context(db.write()))
             tasks = [asyncio.create_task(outcome(execute, db)) for _ in range(3 * MANY)]
-            await until(lambda: any(task.done() for task in tasks))
+            await loop_until(lambda: any(task.done() for task in tasks))
             assert await db.query("SELECT 1") == [(1,)]
             assert not all(task.done() for task in tasks)
             await asyncio.wait(tasks)
@@ -195,7 +196,7 @@ def test_one_that_is_cancelled_is_gone_at_once(run: Run[None], path: Path, wait:
     async def main() -> None:
         async with in_use(path, 60) as db:
             tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(9)]
-            await until(lambda: waiting(db) == 9)
+            await loop_until(lambda: waiting(db) == 9)
             for left, task in zip(range(8, -1, -1), tasks[::2] + tasks[1::2], strict=True):
                 task.cancel()
                 await asyncio.wait([task])
@@ -290,7 +291,7 @@ def test_what_a_waiter_leaves_goes_without_the_collector(path: Path, wait: Wait,
             gc.disable()
             try:
                 tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(100)]
-                await until(lambda: waiting(db) == 100)
+                await loop_until(lambda: waiting(db) == 100)
                 await end(db, tasks)
                 del tasks
                 assert gc.collect() < 100

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sqlite3
-import time
 from array import array
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.wait import until
 
 from oxlite.bench import UsageError, VerificationError, WorkerError
 from oxlite.bench.drivers.base import Connection, Driver
@@ -321,10 +321,8 @@ def test_writers_end_with_the_one_that_forked_them(tmp_path: Path) -> None:
         one = killer(group, path)
         connection.execute("BEGIN IMMEDIATE")
         group.workers[0].send({"do": "run", "start_ns": 0, "turn": {"patience_seconds": 60.0}})
-        deadline = time.monotonic() + 60.0
-        while len(writers := one.children()) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: len(one.children()) >= 2)
+        writers = one.children()
         one.kill()
         gone, alive = psutil.wait_procs(writers, timeout=60.0)
         assert len(gone) == 2

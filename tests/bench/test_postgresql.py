@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.wait import until
 
 from oxlite.bench import WorkerError
 from oxlite.bench.drivers.catalogue import DRIVERS
@@ -47,13 +47,6 @@ def is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "this never came to be"
-        time.sleep(0.02)
 
 
 def children(pid: int) -> list[int]:
@@ -176,7 +169,7 @@ def test_a_server_whose_lab_is_killed_ends(place: Path) -> None:
     finally:
         lab.kill()
         lab.communicate()
-    wait_for(lambda: not any(map(is_alive, processes)))
+    until(lambda: not any(map(is_alive, processes)))
 
 
 def test_a_server_that_was_killed_is_told_of(place: Path) -> None:
@@ -185,7 +178,7 @@ def test_a_server_that_was_killed_is_told_of(place: Path) -> None:
         assert server.pid is not None
         processes = [server.pid, *children(server.pid)]
         os.kill(server.pid, signal.SIGKILL)
-        wait_for(lambda: not any(map(is_alive, processes)))
+        until(lambda: not any(map(is_alive, processes)))
         with pytest.raises(WorkerError, match="PostgreSQL makes no database"):
             server.database("other")
 
@@ -256,7 +249,7 @@ def test_ctrl_c_leaves_no_server(place: Path, start: Any) -> None:  # noqa: ANN4
         "--directory", str(place),
     )  # fmt: skip
     log = f"*/{PLACE}/server.log"
-    wait_for(lambda: any(b"ready to accept" in one.read_bytes() for one in place.glob(log)))
+    until(lambda: any(b"ready to accept" in one.read_bytes() for one in place.glob(log)))
     [found] = place.glob(f"*/{PLACE}/data/postmaster.pid")
     pid = int(found.read_text().split()[0])
     assert is_alive(pid)

@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from tests.wait import until
 
 from oxlite.bench import WorkerError
 from oxlite.bench.harness import programs
@@ -25,13 +24,6 @@ def start(directory: Path, *arguments: str, **named: object) -> Program:
 
 def python(directory: Path, code: str) -> Program:
     return start(directory, sys.executable, "-c", code)
-
-
-def wait_for(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_program_works_and_ends(tmp_path: Path) -> None:
@@ -62,7 +54,7 @@ def test_modules_are_found_from_another_directory(
 def test_a_program_is_asked_to_end(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(15, lambda *_: exit(0)); print(1, flush=True)"
     with python(tmp_path, f"{code}; time.sleep(600)") as one:
-        wait_for((tmp_path / "output").read_text)
+        until((tmp_path / "output").read_text)
         one.require()
         one.stop(PATIENCE_SECONDS)
 
@@ -94,7 +86,7 @@ def test_nothing_of_its_group_is_left(tmp_path: Path) -> None:
         one.wait(PATIENCE_SECONDS)
         child = psutil.Process(int((tmp_path / "child").read_text()))
         assert child.is_running()
-    wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_program_of_a_lab_that_has_ended_does_not_begin() -> None:

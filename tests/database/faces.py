@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
-from tests.aio.loops import LIMIT_SECONDS, Run
+from tests.aio.loops import Run
+from tests.wait import LIMIT_SECONDS, loop_until, until
 
 import oxlite
 import oxlite.aio
@@ -57,12 +58,9 @@ class Face(ABC):
     async def sleep(self, seconds: float) -> None:
         """Let others go on."""
 
+    @abstractmethod
     async def until(self, condition: Callable[[], object]) -> None:
         """Let others go on until something is so."""
-        ends = time.monotonic() + LIMIT_SECONDS
-        while not condition():
-            assert time.monotonic() < ends
-            await self.sleep(0.001)
 
     @asynccontextmanager
     async def opened(self, *arguments: Either, **options: Either) -> AsyncIterator[Any]:
@@ -96,6 +94,9 @@ class OnTasks(Face):
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def until(self, condition: Callable[[], object]) -> None:
+        await loop_until(condition)
+
 
 class _Task:
     def __init__(self, task: "asyncio.Task[Any]") -> None:
@@ -125,6 +126,9 @@ class OnThreads(Face):
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        until(condition)
 
 
 def _done(work: Work[T]) -> T:

@@ -6,12 +6,12 @@ import os
 import signal
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.wait import until
 
 from oxlite import Database, sqlite3
 
@@ -100,8 +100,7 @@ def test_ctrl_c_that_comes_with_a_reader_does_not_lose_it(tmp_path: Path) -> Non
             def hold(begun: threading.Event = begun) -> None:
                 with db.read():
                     begun.set()
-                    while not db.stats().readers_waiting:
-                        time.sleep(0.001)
+                    until(lambda: db.stats().readers_waiting)
                     os.kill(os.getpid(), signal.SIGINT)
 
             holder = threading.Thread(target=hold)

@@ -16,7 +16,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.faults import intended
 from tests.faults.injector import Injector
 from tests.faults.kinds import Fault, is_allowed, is_allowed_later
 from tests.faults.stage import Chapter, Content, Stage, content_of, content_of_file
+from tests.wait import until
 
 from oxlite import sqlite3
 
@@ -302,10 +302,7 @@ class Judge:
 
 def _wait_for_the_gates_threads() -> None:
     """Waits for the threads that wait in line for a process: they end a moment after their gate."""
-    ends = time.monotonic() + 10
-    while any(_is_a_gates(task) for task in Path("/proc/self/task").iterdir()):
-        assert time.monotonic() < ends, "a thread that waits in line does not end"
-        time.sleep(0.001)
+    until(lambda: not any(_is_a_gates(task) for task in Path("/proc/self/task").iterdir()))
 
 
 def _is_a_gates(task: Path) -> bool:

@@ -138,14 +138,6 @@ def locked(path: Path) -> set[int]:
     return found
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Waits for what another process does."""
-    ends = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < ends, "it does not happen"
-        time.sleep(0.001)
-
-
 def is_stopped(actor: Actor) -> bool:
     """Whether a signal has stopped it."""
     state = Path(f"/proc/{actor.process.pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.process.actors import Actor, Start, until
+from tests.process.actors import Actor, Start
+from tests.wait import until
 
 import oxlite
 

@@ -11,11 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.wait import until
 
 import oxlite
 from oxlite import Connection
@@ -77,7 +77,7 @@ def replicating(path: Path, replica: Path, log: Path) -> Iterator[None]:
             [LITESTREAM, "replicate", "-config", config], stdout=output, stderr=output
         )
         try:
-            wait_for(lambda: any(replica.rglob("*.ltx")) or process.poll() is not None)
+            until(lambda: any(replica.rglob("*.ltx")) or process.poll() is not None)
             assert process.poll() is None, log.read_text()
             yield
             process.send_signal(signal.SIGINT)
@@ -85,14 +85,6 @@ def replicating(path: Path, replica: Path, log: Path) -> Iterator[None]:
         finally:
             process.kill()
             process.wait()
-
-
-def wait_for(condition: object) -> None:
-    assert callable(condition)
-    ends = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def content(connection: Connection) -> list[tuple[str, int, str]]:

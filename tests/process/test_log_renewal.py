@@ -18,7 +18,8 @@ from tests.crash.trouble import KILL
 from tests.faults.injector import SUPPORTED, build
 from tests.faults.kinds import SHORT
 from tests.pages import has_unknown_end, is_poisoned
-from tests.process.actors import STOP, Actor, Start, is_stopped, until
+from tests.process.actors import STOP, Actor, Start, is_stopped
+from tests.wait import until
 
 import oxlite
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.process.actors import HEAD, WAITING, Actor, Start, locked, rows, until
+from tests.process.actors import HEAD, WAITING, Actor, Start, locked, rows
+from tests.wait import until
 
 import oxlite
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.crash.trouble import KILL
 from tests.faults.injector import SUPPORTED, build
-from tests.process.actors import STOP, Actor, Start, is_stopped, until
+from tests.process.actors import STOP, Actor, Start, is_stopped
+from tests.wait import until
 
 import oxlite
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.process.actors import Actor, Start, until
+from tests.process.actors import Actor, Start
+from tests.wait import until
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0,
