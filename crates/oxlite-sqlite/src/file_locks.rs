@@ -24,6 +24,7 @@
 //! - Lock calls for one inode come one at a time: SQLite makes them under a mutex of the inode (of the
 //!   `-shm` file's, for that). The inode's lock descriptor changes only within such a call, or when a
 //!   descriptor is closed that SQLite no longer uses.
+//! - What SQLite lets go may stay locked for a moment, if it is a read mark ([`kept`]).
 //! - In a forked child the lock descriptors are closed at once (see `fork.rs`), else the locks of the
 //!   parent would live as long as the child.
 //!
@@ -78,6 +79,7 @@ pub(crate) use registry::{close_known, open_known};
 
 #[cfg(unix)]
 pub(crate) use system::{after_fork_in_child, after_fork_in_parent, before_fork};
+pub(crate) use system::{let_all_go, may_keep};
 
 /// Where it is supported.
 #[cfg(all(
@@ -89,7 +91,10 @@ mod system {
 
     use libsqlite3_sys as ffi;
 
-    pub(crate) use super::calls::{after_fork_in_child, after_fork_in_parent, before_fork};
+    pub(crate) use super::calls::{
+        after_fork_in_child, after_fork_in_parent, before_fork, may_keep,
+    };
+    pub(crate) use super::keeper::let_all_go;
     pub(super) use super::users::other_users_of;
     use super::{calls, others};
     use crate::error::Result;
@@ -135,6 +140,16 @@ mod inode;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod keeper;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod kept;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod others;
 #[cfg(all(
     target_os = "linux",
@@ -171,6 +186,13 @@ mod system {
     pub(super) unsafe fn install(_vfs: *mut ffi::sqlite3_vfs) -> Result<()> {
         Ok(())
     }
+
+    /// Nothing is kept.
+    pub(crate) fn may_keep<T>(let_go: impl FnOnce() -> T) -> T {
+        let_go()
+    }
+
+    pub(crate) fn let_all_go() {}
 
     #[cfg(unix)]
     pub(crate) fn before_fork() {}

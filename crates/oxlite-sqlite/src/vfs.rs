@@ -22,6 +22,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libsqlite3_sys as ffi;
 
@@ -39,9 +40,15 @@ pub fn call_before_waiting(hook: fn()) {
     let _ = BEFORE_WAITING.set(hook);
 }
 
-/// Tells the layer above that this thread is about to wait.
+/// Lets go the read marks that this process keeps and nobody in it uses (docs/kept-read-marks.md).
+pub fn let_read_marks_go() {
+    file_locks::let_all_go();
+}
+
+/// Tells the layer above that this thread is about to wait. Kept read marks are let go before.
 #[inline]
 pub fn about_to_wait() {
+    file_locks::let_all_go();
     if let Some(hook) = BEFORE_WAITING.get() {
         hook();
     }
@@ -83,6 +90,57 @@ struct Tail {
     name: ffi::sqlite3_filename,
     /// As which kind it was opened.
     flags: c_int,
+    /// What its connection has read lately.
+    reads: Reads,
+}
+
+/// Whether reads follow one another with nothing committed between them.
+struct Reads {
+    /// The header of the WAL's index in shared memory; NULL as long as that is not mapped.
+    header: *const [AtomicU32; HEADER_WORDS],
+    /// The checksum of the header at the end of the latest read.
+    checksum: [u32; 2],
+    /// How many reads have ended with this one.
+    count: u32,
+}
+
+/// The header (<https://sqlite.org/walformat.html#the_wal_index_header>), of which the last two words are a
+/// checksum of the others.
+const HEADER_WORDS: usize = 12;
+
+/// So many reads must have found the same header before a read mark is kept. Where others commit all the time,
+/// what is kept stands in their way: see docs/kept-read-marks.md.
+const CALM_READS: u32 = 16;
+
+/// The first of the locks that are read marks: `WAL_READ_LOCK(0)`.
+const FIRST_READ_MARK: c_int = 3;
+
+impl Reads {
+    const NONE: Self = Self {
+        header: ptr::null(),
+        checksum: [0; 2],
+        count: 0,
+    };
+
+    /// Notes the end of a read; whether it is one of many between which nothing was committed.
+    ///
+    /// # Safety
+    ///
+    /// The header is mapped, if there is one.
+    #[inline]
+    unsafe fn are_calm(&mut self) -> bool {
+        // SAFETY: this function's contract. Other processes change it at any time.
+        let Some([.., first, second]) = (unsafe { self.header.as_ref() }) else {
+            return false;
+        };
+        let checksum = [first, second].map(|word| word.load(Ordering::Relaxed));
+        if checksum != self.checksum {
+            (self.checksum, self.count) = (checksum, 0);
+            return false;
+        }
+        self.count = self.count.saturating_add(1);
+        self.count >= CALM_READS
+    }
 }
 
 // SAFETY: never changed once made; the original is a constant of SQLite's.
@@ -271,7 +329,13 @@ unsafe extern "C" fn open(
         return ffi::SQLITE_CANTOPEN;
     };
     // SAFETY: the structure is as large as ours asks for.
-    unsafe { tail_of(file).write(Tail { name, flags }) };
+    unsafe {
+        tail_of(file).write(Tail {
+            name,
+            flags,
+            reads: Reads::NONE,
+        });
+    };
     // SAFETY: the call as SQLite made it, for the VFS that ours is a copy of.
     let code = unsafe { open(vfs, name, file, flags, flags_out) };
     if code == ffi::SQLITE_OK {
@@ -311,6 +375,7 @@ unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Meth
     // Files without locks have none of these.
     ours.xShmMap = ours.xShmMap.map(|_| shm_map as _);
     ours.xShmLock = ours.xShmLock.map(|_| shm_lock as _);
+    ours.xShmUnmap = ours.xShmUnmap.map(|_| shm_unmap as _);
     let methods = Box::leak(Box::new(Methods {
         ours,
         original,
@@ -428,9 +493,27 @@ unsafe extern "C" fn shm_map(
 ) -> c_int {
     // SAFETY: called through our table.
     match unsafe { own_methods(file) }.and_then(|own| own.xShmMap) {
-        // SAFETY: the call as SQLite made it.
-        Some(map) => unsafe { map(file, region, size, extend, mapped) },
+        // SAFETY: the call as SQLite made it, which tells where it is mapped if it succeeds.
+        Some(map) => unsafe {
+            let code = map(file, region, size, extend, mapped);
+            if code == ffi::SQLITE_OK && region == 0 {
+                (*tail_of(file)).reads.header = (*mapped).cast();
+            }
+            code
+        },
         None => ffi::SQLITE_IOERR_SHMMAP,
+    }
+}
+
+unsafe extern "C" fn shm_unmap(file: *mut ffi::sqlite3_file, delete: c_int) -> c_int {
+    // SAFETY: called through our table.
+    match unsafe { own_methods(file) }.and_then(|own| own.xShmUnmap) {
+        // SAFETY: the call as SQLite made it.
+        Some(unmap) => unsafe {
+            (*tail_of(file)).reads = Reads::NONE;
+            unmap(file, delete)
+        },
+        None => ffi::SQLITE_OK,
     }
 }
 
@@ -442,8 +525,15 @@ unsafe extern "C" fn shm_lock(
 ) -> c_int {
     // SAFETY: called through our table.
     match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
-        // SAFETY: the call as SQLite made it.
-        Some(lock) => unsafe { lock(file, offset, count, flags) },
+        // SAFETY: the call as SQLite made it; one connection uses the file, and has its guard.
+        Some(lock) => unsafe {
+            let ends_read = flags == ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_SHARED
+                && offset >= FIRST_READ_MARK;
+            if ends_read && (*tail_of(file)).reads.are_calm() {
+                return file_locks::may_keep(|| lock(file, offset, count, flags));
+            }
+            lock(file, offset, count, flags)
+        },
         None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => ffi::SQLITE_OK,
         None => ffi::SQLITE_IOERR_SHMLOCK,
     }

@@ -2,10 +2,17 @@
 //!
 //! Each takes the arguments of the C function whose name it is registered under, and leaves `errno` as
 //! the system has set it. None of them panics: that would unwind into C.
+//!
+//! Read marks are kept here ([`kept`]): what a reader lets go stays locked for a moment, and who next asks
+//! for the same lock has it already.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 
-use super::inode::request_lock;
+use super::inode::{request_lock, set_byte};
+use super::keeper;
+use super::kept::{FIRST_BYTE, LAST_BYTE, Mark};
 use super::registry::REGISTRY;
 use super::table::{self, Entry};
 use crate::fork;
@@ -57,12 +64,94 @@ pub(super) unsafe extern "C" fn fcntl(
     let entry = table::get(descriptor);
     match entry.canonical() {
         // SAFETY: these commands take a lock.
-        Some(canonical) if !entry.is_read_only() => unsafe {
-            request_lock(canonical, command, argument)
-        },
+        Some(canonical) if !entry.is_read_only() => unsafe { lock(canonical, command, argument) },
         // SAFETY: as above.
         _ => unsafe { REGISTRY.lock().lock(descriptor, command, argument) },
     }
+}
+
+thread_local! {
+    /// Whether the lock that this thread is about to let go is a read mark which may be kept.
+    static MAY_KEEP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call in which a read mark is let go; it may be kept.
+#[inline]
+pub(crate) fn may_keep<T>(let_go: impl FnOnce() -> T) -> T {
+    MAY_KEEP.set(true);
+    let done = let_go();
+    MAY_KEEP.set(false);
+    done
+}
+
+/// Locks, or lets go, through a lock descriptor that is read-write.
+///
+/// # Safety
+///
+/// As for [`request_lock`].
+#[inline]
+unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c_int {
+    // SAFETY: SQLite has set these.
+    let (kind, bytes) = unsafe {
+        let start = (*request).l_start;
+        (
+            c_int::from((*request).l_type),
+            start..start + (*request).l_len,
+        )
+    };
+    let is_mark = command != libc::F_OFD_GETLK && (FIRST_BYTE..=LAST_BYTE).contains(&bytes.start);
+    let Some(mark) = is_mark.then(|| table::mark(canonical)).flatten() else {
+        // SAFETY: this function's contract.
+        return unsafe { request_lock(canonical, command, request) };
+    };
+    let kept = mark.take(|kept| kind == libc::F_RDLCK || bytes.contains(&kept));
+    match kept {
+        Some(kept) if kind == libc::F_RDLCK && kept == bytes.start => return 0,
+        // One mark at a time.
+        Some(kept) if kind == libc::F_RDLCK => {
+            set_byte(canonical, kept, libc::F_UNLCK);
+        }
+        None if kind == libc::F_UNLCK && MAY_KEEP.get() && keep(canonical, mark, bytes.start) => {
+            return 0;
+        }
+        _ => {}
+    }
+    // SAFETY: this function's contract.
+    let result = unsafe { request_lock(canonical, command, request) };
+    // An exclusive lock that is refused leaves the shared one standing.
+    if let Some(kept) = kept
+        && kind == libc::F_WRLCK
+        && result != 0
+        && !mark.keep(kept)
+    {
+        set_byte(canonical, kept, libc::F_UNLCK);
+    }
+    result
+}
+
+/// Keeps the lock on a byte if the file is read often.
+#[inline]
+fn keep(canonical: c_int, mark: &Mark, byte: i64) -> bool {
+    (mark.is_watched() || becomes_watched(canonical, mark)) && mark.keep(byte)
+}
+
+#[cold]
+fn becomes_watched(canonical: c_int, mark: &Mark) -> bool {
+    let now = monotonic_nanoseconds();
+    let before = table::let_go_at(canonical, now);
+    now.saturating_sub(before) < keeper::OFTEN_NANOSECONDS && keeper::watch(canonical, mark)
+}
+
+fn monotonic_nanoseconds() -> u64 {
+    let mut time = MaybeUninit::uninit();
+    // SAFETY: the clock is there, so the time is filled in.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or_default();
+    seconds * 1_000_000_000 + nanoseconds
 }
 
 /// `stat(path, status)`.
@@ -97,11 +186,13 @@ unsafe fn tell_generations_apart(result: c_int, status: *mut libc::stat) {
 }
 
 pub(crate) fn before_fork() {
+    keeper::before_fork();
     REGISTRY.before_fork();
 }
 
 pub(crate) fn after_fork_in_parent() {
     REGISTRY.after_fork(|_| ());
+    keeper::after_fork();
 }
 
 /// Closes the lock descriptors and forgets every file of the parent's.
@@ -111,4 +202,5 @@ pub(crate) fn after_fork_in_child() {
         unsafe { libc::close(descriptor) };
     });
     REGISTRY.after_fork(|registry| std::mem::forget(std::mem::take(registry)));
+    keeper::after_fork();
 }

@@ -115,6 +115,12 @@ pub(super) fn set_lock(descriptor: c_int, range: Range, kind: c_int) -> bool {
     unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &raw mut lock) == 0 }
 }
 
+/// Locks one byte, or lets it go.
+pub(super) fn set_byte(descriptor: c_int, byte: i64, kind: c_int) -> bool {
+    let end = byte + 1;
+    set_lock(descriptor, Range { start: byte, end }, kind)
+}
+
 /// Asks for a lock on exactly this descriptor.
 ///
 /// # Safety

@@ -183,6 +183,7 @@ impl Registry {
     /// Closes the lock descriptor of a file without users, and its last user.
     fn close_last(&mut self, position: usize, descriptor: c_int) -> c_int {
         let inode = self.inodes.swap_remove(position);
+        table::forget_mark(inode.canonical);
         // SQLite leaves it to the closing to let go of the locks, and a copy of the descriptor may be
         // on its way from a fork to its end.
         set_lock(inode.canonical, WHOLE_FILE, libc::F_UNLCK);
@@ -210,6 +211,7 @@ impl Registry {
             }
             return;
         }
+        table::forget_mark(descriptor);
         inode.read_locks.clear();
         let users = inode.users.iter().map(|user| (*user, access_of(*user)));
         let best = users

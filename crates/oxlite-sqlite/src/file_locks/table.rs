@@ -1,4 +1,5 @@
-//! What is known of each file descriptor of SQLite's, found by its number without a lock.
+//! What is known of each file descriptor of SQLite's, found by its number without a lock; and of a lock
+//! descriptor, which read mark is kept through it.
 //!
 //! Invariants:
 //! - A descriptor's place is written before SQLite gets its number from `open` and emptied before the
@@ -7,14 +8,27 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use super::kept::Mark;
 
 /// Places in one chunk, and chunks. Together sixteen million; where more are open SQLite is told that
 /// there are too many.
 const CHUNK: usize = 1 << 12;
 const CHUNKS: usize = 1 << 12;
 
-static TABLE: [AtomicPtr<AtomicU32>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
+static TABLE: [AtomicPtr<Place>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
+
+/// The place of one descriptor.
+#[derive(Default)]
+struct Place {
+    /// What is known of it: an [`Entry`].
+    entry: AtomicU32,
+    /// Which read mark is kept, if it is a lock descriptor.
+    mark: Mark,
+    /// When a read mark was last let go through it, in nanoseconds of the monotonic clock.
+    let_go_nanoseconds: AtomicU64,
+}
 
 /// What is known of one descriptor.
 ///
@@ -50,7 +64,7 @@ impl Entry {
 
 /// The place of a descriptor, if its chunk exists.
 #[inline]
-fn place(descriptor: c_int) -> Option<&'static AtomicU32> {
+fn place(descriptor: c_int) -> Option<&'static Place> {
     // A negative number becomes too large a one.
     let index = descriptor as usize;
     let chunk = TABLE.get(index / CHUNK)?.load(Ordering::Acquire);
@@ -61,7 +75,31 @@ fn place(descriptor: c_int) -> Option<&'static AtomicU32> {
 /// What is known of a descriptor.
 #[inline]
 pub(super) fn get(descriptor: c_int) -> Entry {
-    place(descriptor).map_or(Entry::FOREIGN, |place| Entry(place.load(Ordering::Acquire)))
+    place(descriptor).map_or(Entry::FOREIGN, |place| {
+        Entry(place.entry.load(Ordering::Acquire))
+    })
+}
+
+/// What is kept through a lock descriptor.
+#[inline]
+pub(super) fn mark(descriptor: c_int) -> Option<&'static Mark> {
+    place(descriptor).map(|place| &place.mark)
+}
+
+/// Forgets what is kept through a lock descriptor, which is about to be closed or is closed already.
+pub(super) fn forget_mark(descriptor: c_int) {
+    if let Some(mark) = mark(descriptor) {
+        mark.forget();
+    }
+}
+
+/// Notes that a read mark is let go through a lock descriptor at this time; when that was so before.
+pub(super) fn let_go_at(descriptor: c_int, nanoseconds: u64) -> u64 {
+    place(descriptor).map_or(0, |place| {
+        place
+            .let_go_nanoseconds
+            .swap(nanoseconds, Ordering::Relaxed)
+    })
 }
 
 /// Notes what is known of a descriptor; `false` if there is no place for such a number.
@@ -73,8 +111,8 @@ pub(super) fn set(descriptor: c_int, entry: Entry) -> bool {
         if entry == Entry::FOREIGN {
             return true;
         }
-        let places: Box<[AtomicU32]> = (0..CHUNK).map(|_| AtomicU32::new(0)).collect();
-        let places = Box::into_raw(places).cast::<AtomicU32>();
+        let places: Box<[Place]> = (0..CHUNK).map(|_| Place::default()).collect();
+        let places = Box::into_raw(places).cast::<Place>();
         let made =
             chunk.compare_exchange(ptr::null_mut(), places, Ordering::AcqRel, Ordering::Acquire);
         if made.is_err() {
@@ -86,7 +124,7 @@ pub(super) fn set(descriptor: c_int, entry: Entry) -> bool {
     let Some(place) = place(descriptor) else {
         return false;
     };
-    place.store(entry.0, Ordering::Release);
+    place.entry.store(entry.0, Ordering::Release);
     true
 }
 
@@ -102,13 +140,14 @@ pub(super) fn forget_locks(close: impl Fn(c_int)) {
             let Some(place) = place(descriptor) else {
                 continue;
             };
-            match Entry(place.load(Ordering::Relaxed)).canonical() {
+            place.mark.clear();
+            match Entry(place.entry.load(Ordering::Relaxed)).canonical() {
                 None => {}
                 Some(canonical) if canonical == descriptor => {
-                    place.store(Entry::FOREIGN.0, Ordering::Relaxed);
+                    place.entry.store(Entry::FOREIGN.0, Ordering::Relaxed);
                     close(descriptor);
                 }
-                Some(_) => place.store(Entry::UNLOCKED.0, Ordering::Relaxed),
+                Some(_) => place.entry.store(Entry::UNLOCKED.0, Ordering::Relaxed),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use oxlite_sqlite::{Reading, Watch};
 
@@ -16,6 +17,10 @@ const READERS_AT_MOST: usize = 8;
 /// The bytes of the five read marks in the log's shared memory.
 const READ_MARKS: RangeInclusive<u64> = 123..=127;
 
+/// A read mark that nobody uses is let go after less than this (docs/kept-read-marks.md), unless its process
+/// does not run.
+const KEPT_AT_MOST: Duration = Duration::from_millis(5);
+
 /// All readers that can be seen: connections of this process, longest first, then other processes.
 pub(super) fn describe(watches: &[Watch], database: &Path) -> String {
     let mut readings: Vec<Reading> = watches.iter().filter_map(Watch::reading).collect();
@@ -25,10 +30,19 @@ pub(super) fn describe(watches: &[Watch], database: &Path) -> String {
         bytes: READ_MARKS,
         is_alone: false,
     };
-    in_words(
-        &readings,
-        &processes::that_lock(&[read_marks], processes::LOOK_FOR),
-    )
+    in_words(&readings, &that_stay(&[read_marks]))
+}
+
+/// The processes that lock any of them for longer than one keeps a mark that it does not use.
+fn that_stay(wanted: &[Wanted]) -> Vec<Process> {
+    oxlite_sqlite::let_read_marks_go();
+    let mut found = processes::that_lock(wanted, processes::LOOK_FOR);
+    if !found.is_empty() {
+        std::thread::sleep(KEPT_AT_MOST);
+        let again = processes::that_lock(wanted, processes::LOOK_FOR);
+        found.retain(|process| again.iter().any(|other| other.id == process.id));
+    }
+    found
 }
 
 fn in_words(readings: &[Reading], processes: &[Process]) -> String {
@@ -38,7 +52,10 @@ fn in_words(readings: &[Reading], processes: &[Process]) -> String {
         words.push("another connection of this process".into());
     }
     let others = processes.iter().filter(|process| process.id != own);
-    words.extend(others.map(|process| format!("process {} ({})", process.id, process.command)));
+    words.extend(others.map(|process| {
+        let state = if process.is_stopped { ", stopped" } else { "" };
+        format!("process {} ({}{state})", process.id, process.command)
+    }));
     let unnamed = words.len().saturating_sub(READERS_AT_MOST);
     words.truncate(READERS_AT_MOST);
     if unnamed > 0 {
@@ -68,8 +85,6 @@ fn connection(reading: &Reading) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -82,7 +97,7 @@ mod tests {
         let other = Process {
             id: u32::MAX,
             command: "python app.py".into(),
-            is_stopped: false,
+            is_stopped: true,
         };
         let own = Process {
             id: processes::own_id(),
@@ -96,7 +111,7 @@ mod tests {
             ),
             "thread 7 of this process, for 1.5 s, with: SELECT '\\x1b'; \
              thread 7 of this process, for 1.5 s, in a transaction; \
-             process 4294967295 (python app.py)"
+             process 4294967295 (python app.py, stopped)"
         );
         assert_eq!(in_words(&[], &[own]), "another connection of this process");
         assert!(in_words(&[], &[]).contains("cannot be seen"));
