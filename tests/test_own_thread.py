@@ -131,8 +131,7 @@ def test_the_thread_that_it_was_handed_to_has_it_and_the_one_before_does_not(
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not one.queue_statistics()["waiting"]:
-        time.sleep(0.001)
+    until(lambda: one.queue_statistics()["waiting"])
     one.execute("COMMIT")
     assert has_it.wait(60)
     try:
