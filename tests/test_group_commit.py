@@ -417,7 +417,7 @@ def test_the_lock_of_an_attached_database_is_only_for_who_writes_there(tmp_path:
     def setup(connection: sqlite3.Connection) -> None:
         connection.execute("ATTACH ? AS b", (str(tmp_path / "b.db"),))
 
-    with Database(tmp_path / "a.db", setup=setup, timeout=1) as db:
+    with Database(tmp_path / "a.db", setup=setup, timeout=30) as db:
         db.execute("CREATE TABLE main.t (x)")
         outcomes: list[object] = []
 

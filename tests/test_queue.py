@@ -420,8 +420,10 @@ def test_who_has_read_waits_for_no_longer_than_the_timeout_nor_when_interrupted(
     assert error.holder["statement"] == "INSERT INTO t VALUES ('theirs')"
     patient = connect(timeout=30)
     outcomes: list[BaseException | None] = []
-    thread = threading.Thread(target=lambda: outcomes.append(read_then_write(patient)))
+    has_read = threading.Event()
+    thread = threading.Thread(target=lambda: outcomes.append(read_then_write(patient, has_read)))
     thread.start()
+    assert has_read.wait(30)
     while thread.is_alive():
         patient.interrupt()
         thread.join(0.01)

@@ -152,7 +152,7 @@ def test_processes_keep_it_short_together(writer: Connection, path: Path) -> Non
     )
     command = [sys.executable, "-c", script, str(path)]
     processes = [subprocess.Popen(command) for _ in range(4)]
-    assert [process.wait(60) for process in processes] == [0] * 4
+    assert [process.wait(110) for process in processes] == [0] * 4
     # Some two frames for each commit have been written; how many before the log was begun anew
     # depends on who has the processors. Left to itself, it would have all of them.
     assert size_of_log(path) <= 16_000 * FRAME
@@ -216,17 +216,19 @@ def test_a_reader_in_the_middle_of_a_step_is_named(
 
     thread = threading.Thread(target=read)
     thread.start()
+    told = ""
     try:
         assert begun.wait(60)
         ends = time.monotonic() + 60
-        while not warnings(caplog):
+        # It is asked, and has some milliseconds to answer; else the next warning names it.
+        while f"thread {thread.native_id} of this process" not in told:
             assert time.monotonic() < ends
-            write(writer, 100)
+            write(writer, 100 if not told else 10)
+            told = "".join(warnings(caplog)[-1:])
     finally:
         reader.interrupt()
         thread.join()
-    assert f"thread {thread.native_id} of this process" in warnings(caplog)[0]
-    assert "with: WITH RECURSIVE" in warnings(caplog)[0]
+    assert "with: WITH RECURSIVE" in told
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other processes are seen in /proc")

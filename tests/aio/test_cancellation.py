@@ -390,18 +390,19 @@ def test_opening_and_closing_a_connection(run: Run[None], path: Path, pause: flo
 def test_cancelling_the_close_does_not_undo_it(run: Run[None], path: Path) -> None:
     async def main() -> None:
         db = await Database(path, timeout=30)
-        begun = asyncio.Event()
+        begun, end = asyncio.Event(), asyncio.Event()
 
         async def hold() -> None:
             async with db.read():
                 begun.set()
-                await asyncio.sleep(0.05)
+                await end.wait()
 
         async with background(hold()) as (holder,):
             await begun.wait()
             closing = asyncio.ensure_future(db.close(30))
             await asyncio.sleep(0.01)
             await cancelled(closing)
+            end.set()
             await holder
         await loop_until(lambda: not path.with_name("app.db-wal").exists())
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,9 +67,7 @@ async def patiently(attempt: Callable[[], Awaitable[T]]) -> T:
 @asynccontextmanager
 async def in_use(path: Path, timeout: float) -> AsyncIterator[Database]:
     """A database all of whose connections are lent."""
-    db = Database(path, readers=2, timeout=timeout)
-    await patiently(db.open)
-    async with db:
+    async with Database(path, readers=2, timeout=timeout) as db:
         await patiently(lambda: db.execute("CREATE TABLE IF NOT EXISTS t (x)"))
         async with AsyncExitStack() as stack:
             await patiently(lambda: stack.enter_async_context(db.write()))
@@ -81,6 +80,11 @@ def waiting(db: Database) -> int:
     """How many wait."""
     statistics = db.stats()
     return statistics.readers_waiting + statistics.writer_waiting
+
+
+def have_come(db: Database, tasks: list["asyncio.Task[Any]"]) -> bool:
+    """Whether all wait, or have waited: the first may be gone before the last has come."""
+    return waiting(db) + sum(task.done() for task in tasks) == len(tasks)
 
 
 async def give_up_in_time(db: Database, tasks: list["asyncio.Task[Any]"]) -> None:
@@ -176,9 +180,7 @@ def test_the_loop_has_its_turns_while_many_go_away(
 
 def test_what_comes_for_others_does_not_wait_behind_them(run: Run[None], path: Path) -> None:
     async def main() -> None:
-        db = Database(path, readers=1, timeout=1)
-        await patiently(db.open)
-        async with db, AsyncExitStack() as stack:
+        async with Database(path, readers=1, timeout=1) as db, AsyncExitStack() as stack:
             await patiently(lambda: db.query("SELECT 1"))
             await patiently(lambda: stack.enter_async_context(db.write()))
             tasks = [asyncio.create_task(outcome(execute, db)) for _ in range(3 * MANY)]
@@ -227,6 +229,30 @@ def test_what_is_still_being_opened_is_not_waited_for_beyond_the_timeout(
         finally:
             opens.set()
             await db.close()
+
+    run(main)
+
+
+def test_who_opens_it_waits_for_that_whatever_the_timeout(run: Run[None], path: Path) -> None:
+    # As ``oxlite.Database``, which is open once it is made.
+    async def main() -> None:
+        begun, opens = threading.Event(), threading.Event()
+
+        def set_up(_: object) -> None:
+            begun.set()
+            opens.wait(60)
+
+        db = Database(path, readers=1, timeout=0, setup=set_up)
+        opening = asyncio.ensure_future(db.open())
+        await loop_until(begun.is_set)
+        # Who writes meanwhile is told so; then its time would be up as well.
+        with pytest.raises(LockedError, match="still being opened"):
+            await db.execute("CREATE TABLE t (x)")
+        await asyncio.sleep(0.2)
+        assert not opening.done()
+        opens.set()
+        assert await opening is db
+        await db.close()
 
     run(main)
 
@@ -291,7 +317,7 @@ def test_what_a_waiter_leaves_goes_without_the_collector(path: Path, wait: Wait,
             gc.disable()
             try:
                 tasks = [asyncio.create_task(outcome(wait, db)) for _ in range(100)]
-                await loop_until(lambda: waiting(db) == 100)
+                await loop_until(partial(have_come, db, tasks))
                 await end(db, tasks)
                 del tasks
                 assert gc.collect() < 100

@@ -1,5 +1,6 @@
 """Closing: what is under way is waited for, who waits is sent away, and nothing comes after it."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,30 +101,34 @@ def test_closing_waits_for_what_is_lent_and_sends_away_who_waits(face: Face, pat
 @pytest.mark.parametrize("kind", ["query", "block", "stream", "execute", "write"])
 def test_closing_interrupts_in_the_end(face: Face, path: Path, kind: str) -> None:
     async def main() -> None:
-        db = await face.open(path)
-        begun = face.event()
+        begun = threading.Event()
+
+        def set_up(connection: sqlite3.Connection) -> None:
+            connection.create_function("begun", 0, begun.set)
+
+        db = await face.open(path, setup=set_up)
+        # An interruption before the statement begins would be SQLite's to forget.
+        endless = ENDLESS.replace("SELECT 1", "SELECT begun() IS NULL", 1)
 
         async def use() -> None:
             if kind == "query":
-                await db.query(ENDLESS)
+                await db.query(endless)
             elif kind == "execute":
-                await db.execute(ENDLESS)
+                await db.execute(endless)
             elif kind == "stream":
-                async for _ in db.stream(ENDLESS):
+                async for _ in db.stream(endless):
                     pass
             else:
                 async with db.read() if kind == "block" else db.write() as connection:
-                    await connection.execute_fetchall(ENDLESS)
+                    await connection.execute_fetchall(endless)
 
         async def work() -> str:
-            begun.set()
             with pytest.raises(sqlite3.OperationalError) as caught:
                 await use()
             return str(caught.value)
 
         working = face.start(work())
-        await begun.wait()
-        await face.sleep(0.1)
+        await face.until(begun.is_set)
         await db.close(timeout=0.05)
         assert await working.result() == "interrupted"
 

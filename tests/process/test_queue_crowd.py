@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.process.actors import locked, rows
+from tests.wait import until
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="processes stand in line on Linux alone"
@@ -150,7 +151,7 @@ class Crowd:
             is_killed = file.name.partition(".")[0].partition("-")[0] in killed
             assert written - acknowledged in ({0, 1} if is_killed else {0}), file.name
         assert found == {}
-        assert locked(self.path) == set()
+        until(lambda: not locked(self.path))
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

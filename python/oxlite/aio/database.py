@@ -7,7 +7,7 @@ Invariants:
 - A connection is lent to one task at a time, and comes back without a transaction and without a
   snapshot, also if the task was cancelled or its loop is no more.
 - Who waits for a connection waits no longer than the timeout, also where that is still being
-  opened; what he is told was so when his time was up.
+  opened, unless it is for its opening that he waits; what he is told was so when his time was up.
 - What is done for one who waits, or waits no more, does not depend on how many others do.
 - A write that has begun is neither interrupted nor repeated, whatever becomes of its task.
 - In a forked child the connections of the parent are left alone, and new ones opened.
@@ -24,7 +24,7 @@ from typing import Any, Literal, Self
 from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from oxlite import sqlite3
-from oxlite._native import Connections, Mailbox, WriterInUse, wait_at_most
+from oxlite._native import Connections, LockedError, Mailbox, WriterInUse, wait_at_most
 from oxlite.aio.connection import Connection
 from oxlite.aio.loan import Loan
 from oxlite.aio.loops import SerialExecutor, current, forget_closed, reply, silence
@@ -32,6 +32,7 @@ from oxlite.database.base import CHUNK_SIZE, DatabaseBase, check_chunk_size
 from oxlite.database.errors import (
     described,
     explain_refusal,
+    is_being_opened,
     locked,
     reader_for_itself,
     readers_in_use,
@@ -116,14 +117,18 @@ class Database(DatabaseBase):
         return connection
 
     async def open(self) -> Self:
-        """Open the writer, unless it is open.
+        """Open the writer, unless it is open. That takes as long as it takes, whatever the timeout.
 
         Raises:
             oxlite.sqlite3.Error: As ``oxlite.connect``.
         """
-        async with self._borrowed(self._writer):
-            pass
-        return self
+        while True:
+            try:
+                async with self._borrowed(self._writer):
+                    return self
+            except LockedError as error:
+                if not is_being_opened(error):
+                    raise
 
     def __await__(self) -> Generator[Any, None, Self]:
         """Open it."""

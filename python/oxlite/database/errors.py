@@ -8,6 +8,7 @@ from oxlite._native import LockedError
 __all__ = [
     "described",
     "explain_refusal",
+    "is_being_opened",
     "locked",
     "reader_for_itself",
     "readers_in_use",
@@ -15,6 +16,9 @@ __all__ = [
     "writer_for_itself",
     "writer_in_use",
 ]
+
+
+_BEING_OPENED = "it is still being opened"
 
 
 def described(holders: Iterable[tuple[str, float]]) -> str:
@@ -69,14 +73,19 @@ def writer_in_use(
     said = described(holders)
     if not said and opening:
         return (
-            f"database is locked: this process's writer was not to be had for {timeout:g} s: it is"
-            " still being opened"
+            f"database is locked: this process's writer was not to be had for {timeout:g} s:"
+            f" {_BEING_OPENED}"
         )
     if not said and writes:
         said = "by writes that came before"
     elif not said:
         said = "it has come back just now" if idle else "it is on its way to somebody else"
     return f"database is locked: this process's writer has been in use for {timeout:g} s: {said}"
+
+
+def is_being_opened(error: LockedError) -> bool:
+    """Whether the writer was still being opened when the time was up."""
+    return str(error).endswith(_BEING_OPENED)
 
 
 def locked(text: str) -> LockedError:
