@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.faults.injector import SUPPORTED, build
+from tests.wait import until
 
 import oxlite
 from oxlite import Connection, Database, sqlite3
@@ -495,10 +496,7 @@ def test_a_checkpoint_waits_in_line(writer: Connection, connect: Connect) -> Non
     done: list[Any] = []
     thread = threading.Thread(target=lambda: done.append(other.checkpoint("truncate")))
     thread.start()
-    ends = time.monotonic() + 30
-    while (queue := writer.queue_statistics()) and not queue["waiting"]:
-        assert time.monotonic() < ends
-        time.sleep(0.001)
+    until(lambda: (queue := writer.queue_statistics()) is None or queue["waiting"])
     assert not done
     writer.execute("COMMIT")
     thread.join()
