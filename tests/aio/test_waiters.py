@@ -212,7 +212,7 @@ def test_one_that_is_cancelled_is_gone_at_once(run: Run[None], path: Path, wait:
 def test_what_is_still_being_opened_is_not_waited_for_beyond_the_timeout(
     run: Run[None], path: Path, wait: Wait
 ) -> None:
-    # And nobody is told that others have it.
+    # And nobody is told that others have it, also where no thread has come to it yet.
     async def main() -> None:
         opens = threading.Event()
         db = Database(path, readers=1, timeout=0.2, setup=lambda _: opens.wait(60))

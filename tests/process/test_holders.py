@@ -51,12 +51,13 @@ def refusal(path: Path, timeout: float = 0, **options: Any) -> oxlite.LockedErro
 
 
 def named(path: Path, what: str, **options: Any) -> oxlite.LockedError:  # noqa: ANN401
-    """The refusal that names whom one has to look for: a tenth of the wait is for that."""
-    for timeout in (2, 8, 30):
-        error = refusal(path, timeout, **options)
+    """The refusal that names whom one has to look for: a quarter of a second is for that."""
+    for _ in range(15):
+        error = refusal(path, 2.5, **options)
         if what in str(error):
-            return error
-    raise AssertionError(str(error))
+            break
+    assert what in str(error)
+    return error
 
 
 def told(actor: Actor) -> str:

@@ -88,7 +88,7 @@ pub struct DispatcherStatistics {
     pub working: usize,
     /// Members that are lent.
     pub lent: usize,
-    /// Of those that work, members that are being made ready.
+    /// Of those that work, members that are being made ready, or will be first.
     pub preparing: usize,
     /// Tasks, and wishes for a member, that nobody has taken up.
     pub waiting: usize,
@@ -260,9 +260,7 @@ impl<M: Send + 'static, T: Send + 'static, B: Borrower<M>> Dispatcher<M, T, B> {
             state.idle.push(member);
             return None;
         }
-        state.working += 1;
-        drop(state);
-        self.start(member);
+        self.start(state, member);
         None
     }
 
@@ -381,26 +379,30 @@ impl<M: Send + 'static, T: Send + 'static, B: Borrower<M>> Dispatcher<M, T, B> {
     /// Has one of the idle members, of which there is one, begin to work.
     fn start_one(self: &Arc<Self>, mut state: MutexGuard<'_, State<M, T, B>>) {
         if let Some(member) = state.idle.pop() {
-            state.working += 1;
-            drop(state);
-            self.start(member);
+            self.start(state, member);
         }
     }
 
-    /// Has a thread go through what waits, with a member that counts as working.
-    fn start(self: &Arc<Self>, member: M) {
+    /// Has a thread go through what waits, with a member that counts as working from here on.
+    fn start(self: &Arc<Self>, mut state: MutexGuard<'_, State<M, T, B>>, member: M) {
+        // The thread may be long in coming, and who gives up meanwhile is told what it is about to do.
+        let is_preparing = !self.is_ready(&member);
+        state.working += 1;
+        state.preparing += usize::from(is_preparing);
+        drop(state);
         // Outside the closure, so that it is not lost with it.
         let place = Arc::new(Mutex::new(Some(member)));
         let (this, taken) = (Arc::clone(self), Arc::clone(&place));
         let started = hand_in(move || {
             let member = taken.lock().take();
             if let Some(member) = member {
-                this.serve(member);
+                this.serve(member, is_preparing);
             }
         });
         if started.is_err() {
             let mut state = self.state.lock();
             state.working -= 1;
+            state.preparing -= usize::from(is_preparing);
             state.idle.extend(place.lock().take());
             // Others that work, or come back, see to what waits.
             let is_last = state.working + state.lent == 0;
@@ -410,10 +412,12 @@ impl<M: Send + 'static, T: Send + 'static, B: Borrower<M>> Dispatcher<M, T, B> {
         }
     }
 
-    fn serve(&self, mut member: M) {
+    /// Goes through what waits; whether the member counts as one that is being made ready is said.
+    fn serve(&self, mut member: M, mut is_preparing: bool) {
         loop {
             let is_ready = self.is_ready(&member);
             let mut state = self.state.lock();
+            state.preparing -= usize::from(std::mem::take(&mut is_preparing));
             if !is_ready && state.waiting.first().is_some() {
                 state.preparing += 1;
                 drop(state);
@@ -713,9 +717,8 @@ mod tests {
         for task in 1..=4 {
             assert!(dispatcher.submit(Wanted::Task(task)).is_ok());
         }
-        while dispatcher.statistics().preparing == 0 {
-            std::thread::yield_now();
-        }
+        // From the first one on, whether or not its thread has come.
+        assert_eq!(dispatcher.statistics().preparing, 1);
         assert_eq!(dispatcher.statistics().waiting, 4);
         let (expired, _) = dispatcher.expire(Duration::ZERO, 1);
         assert!(matches!(expired[..], [Wanted::Task(1)]));
