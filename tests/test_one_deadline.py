@@ -140,6 +140,18 @@ def test_a_thread_waits_for_the_writer_and_the_lock_together(
         write(database)
 
 
+def test_a_call_that_had_the_writer_alone_leaves_no_hurry(
+    path: Path, holding: Callable[[str], Holder]
+) -> None:
+    """When what was left of its time is over, the next write has its own in full."""
+    with oxlite.Database(path, timeout=TIMEOUT) as database:
+        execute_alone(database)
+        time.sleep(1.1 * TIMEOUT)
+        outsider = holding("BEGIN IMMEDIATE")
+        threading.Timer(TIMEOUT / 10, outsider.say).start()
+        execute_together(database)
+
+
 def test_a_task_waits_for_the_writer_and_the_lock_together(
     path: Path, holding: Callable[[str], Holder]
 ) -> None:

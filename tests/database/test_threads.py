@@ -91,6 +91,35 @@ def test_a_child_may_leave_the_block_it_was_forked_in(db: Database, block: str) 
     assert db.execute("INSERT INTO t (x) VALUES ('parent')").rowcount == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("block", ["read", "write"])
+def test_a_child_does_nothing_with_what_its_parent_has_borrowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    closed: list[sqlite3.Connection] = []
+
+    class Noted(sqlite3.Connection):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    connect = sqlite3.connect
+    with_notes = {"factory": Noted}
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, **(o | with_notes)))
+    with Database(tmp_path / "app.db") as db:
+        child = -1
+        try:
+            with contextlib.suppress(sqlite3.ProgrammingError), getattr(db, block)() as connection:
+                connection.execute("SELECT 1").fetchall()
+                child = os.fork()
+        finally:
+            if child == 0:
+                os._exit(len(closed))
+        assert os.waitpid(child, 0)[1] == 0
+        assert db.query("SELECT 1") == [(1,)]
+    assert len(closed) == 2, "a reader and the writer, by the parent"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_that_comes_with_a_reader_does_not_lose_it(tmp_path: Path) -> None:
     with Database(tmp_path / "a.db", readers=1, timeout=60) as db:
