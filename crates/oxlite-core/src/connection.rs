@@ -2,6 +2,7 @@
 //! transactions begun as PEP 249 expects.
 
 use std::ffi::CStr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -158,10 +159,15 @@ impl Connection {
         }
     }
 
-    /// Who else of this process has the main database open, if it is a file: another SQLite, or plain
-    /// reading. Takes some 50 microseconds.
-    pub fn other_users(&self, locked: &Locked<'_>) -> Option<OtherUsers> {
-        other_users_of(locked.path()?)
+    /// Who else of this process has the main database open, if it is a file for which `is_wanted` says so:
+    /// another SQLite, or plain reading. Takes a system call for each open descriptor of the process.
+    pub fn other_users(
+        &self,
+        locked: &Locked<'_>,
+        is_wanted: impl FnOnce(&Path) -> bool,
+    ) -> Option<OtherUsers> {
+        let path = locked.path().filter(|path| is_wanted(path))?;
+        other_users_of(path)
     }
 
     /// Locks the connection, waiting while another thread holds it.

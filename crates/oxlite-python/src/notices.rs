@@ -13,10 +13,11 @@ use oxlite_core::{
 };
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::adaptation::converters;
 use crate::gil::attached;
+use crate::gil_once::interned;
 use crate::lock::lock;
 use crate::sys_module::sys_object;
 
@@ -58,14 +59,6 @@ pub(crate) fn install() {
     }
 }
 
-/// Python modules that bring a SQLite of their own.
-const OTHER_SQLITES: [&str; 4] = [
-    "_sqlite3",
-    "apsw",
-    "pysqlite3._sqlite3",
-    "sqlcipher3._sqlite3",
-];
-
 /// Logs what is to be known of a database that has just been opened.
 pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
     if let Some(conversion) = core.converted() {
@@ -78,7 +71,7 @@ pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
     // An audit hook may have closed it meanwhile.
     let users = lock(py, core)
         .ok()
-        .and_then(|locked| core.other_users(&locked));
+        .and_then(|locked| core.other_users(&locked, |file| !was_told(file)));
     match users {
         Some(users) if is_news(&users.file) => tell_of_other_users(py, &users),
         _ => Ok(()),
@@ -87,16 +80,25 @@ pub(crate) fn tell(database: &Bound<'_, PyAny>, core: &Core) -> PyResult<()> {
 
 /// Whether another SQLite has been imported; not while the interpreter ends, when nobody listens.
 fn has_other_sqlite(py: Python<'_>) -> bool {
-    let modules = sys_object(py, c"modules");
-    let is_imported = |name: &&str| {
-        modules
-            .as_ref()
-            .is_some_and(|modules| modules.contains(*name).unwrap_or(false))
-    };
-    OTHER_SQLITES.iter().any(is_imported)
+    // Python modules that bring a SQLite of their own.
+    let others = [
+        interned!(py, "_sqlite3"),
+        interned!(py, "apsw"),
+        interned!(py, "pysqlite3._sqlite3"),
+        interned!(py, "sqlcipher3._sqlite3"),
+    ];
+    sys_object(py, c"modules").is_some_and(|modules| {
+        let is_imported = |name: &Bound<'_, PyString>| modules.contains(name).unwrap_or(false);
+        others.into_iter().any(is_imported)
+    })
 }
 
-/// Whether nobody has been told of this file.
+/// Whether it has been told of this file, so that nobody need look.
+fn was_told(file: &Path) -> bool {
+    TOLD.get().is_some_and(|told| told.lock().contains(file))
+}
+
+/// Whether nobody has been told of this file; now somebody is.
 fn is_news(file: &Path) -> bool {
     is_first(&TOLD, file.to_path_buf())
 }

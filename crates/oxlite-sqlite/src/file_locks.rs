@@ -53,8 +53,8 @@ pub struct OtherUsers {
 /// Looks for descriptors of this process that are open on `file` and are not our SQLite's. Nothing is
 /// found where this is not supported.
 ///
-/// It looks at every open descriptor of the process, which takes some 50 microseconds, as long as two
-/// openings of a database: ask where there is reason to.
+/// It looks at every open descriptor of the process, with a system call for each: ask where there is
+/// reason to.
 pub fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
     system::other_users_of(file)
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
@@ -150,38 +151,64 @@ impl Identity {
     }
 }
 
-/// The files that this process has open, through descriptors that are not our SQLite's.
+/// The numbers of the descriptors that the latest look has found open, in order: the next one tries them
+/// first. Whatever it holds, a look finds all. It is taken under the registry's mutex, so it is free in a
+/// forked child.
+static OPEN_AT_LATEST_LOOK: Mutex<Vec<c_int>> = Mutex::new(Vec::new());
+
+/// The files that this process has open, through descriptors that are not our SQLite's. The caller holds
+/// the registry, so that our SQLite opens and closes none meanwhile.
 pub(super) fn foreign_files() -> Vec<(Identity, c_int)> {
-    probe_descriptors().unwrap_or_else(list_descriptors)
+    let mut numbers = OPEN_AT_LATEST_LOOK
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut found =
+        probe_descriptors(&mut numbers).unwrap_or_else(|| list_descriptors(&mut numbers));
+    found.sort_unstable_by_key(|(_, descriptor)| *descriptor);
+    found
 }
 
-/// Notes a descriptor if it is one of those.
-fn note(found: &mut Vec<(Identity, c_int)>, identity: Identity, descriptor: c_int) {
-    if identity.is_regular && table::get(descriptor) == Entry::FOREIGN {
+/// Notes a file if it is open and one of those; whether the descriptor is open at all.
+fn note(found: &mut Vec<(Identity, c_int)>, descriptor: c_int) -> bool {
+    if table::get(descriptor) != Entry::FOREIGN {
+        // Asked all the same: somebody may have closed it behind SQLite's back.
+        // SAFETY: takes any number.
+        return unsafe { libc::fcntl(descriptor, libc::F_GETFD) } >= 0;
+    }
+    let Some(identity) = Identity::of(descriptor) else {
+        return false;
+    };
+    if identity.is_regular {
         found.push((identity, descriptor));
     }
+    true
 }
 
-/// Tries the numbers from zero on, until as many descriptors have been seen as are open. That takes a
-/// quarter of the time of listing them, but the kernel must tell how many there are (Linux 6.2), and
-/// their numbers must not be strewn too widely.
-fn probe_descriptors() -> Option<Vec<(Identity, c_int)>> {
+/// Tries numbers until as many descriptors have been seen as are open: those of the latest look, then all
+/// from zero on. Where little is opened and closed between two looks that takes one call for each
+/// descriptor, however widely their numbers are strewn. The kernel must tell how many there are
+/// (Linux 6.2). `numbers` is exchanged for those that are open.
+fn probe_descriptors(numbers: &mut Vec<c_int>) -> Option<Vec<(Identity, c_int)>> {
     let open = usize::try_from(fs::metadata("/proc/self/fd").ok()?.size()).ok()?;
-    let mut seen = 0;
+    let bound = c_int::try_from(4 * open + 1024).ok()?;
+    let before = std::mem::replace(numbers, Vec::with_capacity(open));
+    let others = (0..bound).filter(|number| before.binary_search(number).is_err());
     let mut found = Vec::new();
-    for descriptor in 0..c_int::try_from(4 * open + 1024).ok()? {
-        if seen == open {
+    for descriptor in before.iter().copied().chain(others) {
+        if numbers.len() == open {
             break;
         }
-        if let Some(identity) = Identity::of(descriptor) {
-            seen += 1;
-            note(&mut found, identity, descriptor);
+        if note(&mut found, descriptor) {
+            numbers.push(descriptor);
         }
     }
-    (open > 0 && seen == open).then_some(found)
+    numbers.sort_unstable();
+    (open > 0 && numbers.len() == open).then_some(found)
 }
 
-fn list_descriptors() -> Vec<(Identity, c_int)> {
+/// The same by a list of them, which takes four times as long.
+fn list_descriptors(numbers: &mut Vec<c_int>) -> Vec<(Identity, c_int)> {
+    numbers.clear();
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
         return found;
@@ -191,10 +218,11 @@ fn list_descriptors() -> Vec<(Identity, c_int)> {
             .file_name()
             .to_str()
             .and_then(|name| name.parse().ok())
-            && let Some(identity) = Identity::of(descriptor)
+            && note(&mut found, descriptor)
         {
-            note(&mut found, identity, descriptor);
+            numbers.push(descriptor);
         }
     }
+    numbers.sort_unstable();
     found
 }

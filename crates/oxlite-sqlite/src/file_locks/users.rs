@@ -11,13 +11,16 @@ use super::registry::REGISTRY;
 
 /// See [`super::other_users_of`].
 pub(super) fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
-    let path = CString::new(file.as_os_str().as_bytes()).ok()?;
-    let wanted = Identity::at(libc::AT_FDCWD, &path, 0)?;
     let files = {
         // None of SQLite's is being opened meanwhile.
         let _registry = REGISTRY.lock();
         foreign_files()
     };
+    if files.is_empty() {
+        return None; // as in a process whose descriptors are sockets and pipes
+    }
+    let path = CString::new(file.as_os_str().as_bytes()).ok()?;
+    let wanted = Identity::at(libc::AT_FDCWD, &path, 0)?;
     let descriptors: Vec<_> = files
         .into_iter()
         .filter_map(|(file, descriptor)| (file == wanted).then_some(descriptor))
