@@ -39,21 +39,21 @@ impl<'py> Extras<'py> {
     pub(crate) fn named(py: Python<'py>, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
         let mut extras = Self::default();
         for (name, value) in keywords.into_iter().flatten() {
-            let name: String = name.extract()?;
-            match name.as_str() {
-                "profile" => extras.profile = Some(argument(&name, &value)?),
-                "pragmas" => extras.pragmas = argument(&name, &value)?,
-                "journal" => extras.journal = Some(argument(&name, &value)?),
-                "durable_commit" => extras.durable_commit = Some(argument(&name, &value)?),
-                "busy" => extras.busy = argument(&name, &value)?,
+            let name = name.cast::<PyString>()?.to_str()?;
+            match name {
+                "profile" => extras.profile = Some(argument(name, &value)?),
+                "pragmas" => extras.pragmas = argument(name, &value)?,
+                "journal" => extras.journal = Some(argument(name, &value)?),
+                "durable_commit" => extras.durable_commit = Some(argument(name, &value)?),
+                "busy" => extras.busy = argument(name, &value)?,
                 "busy_handler" => extras.busy_handler = handler(&value)?,
                 "statement_timeout" => {
-                    let timeout = statement_timeout(argument(&name, &value)?);
+                    let timeout = statement_timeout(argument(name, &value)?);
                     extras.statement_timeout = timeout.map_err(|error| from_core(py, error))?;
                 }
-                "extensions" => extras.extensions = argument(&name, &value)?,
-                "allow_no_locking" => extras.allow_no_locking = argument(&name, &value)?,
-                _ => return Err(from_core(py, unexpected(Door::DropIn, &name))),
+                "extensions" => extras.extensions = argument(name, &value)?,
+                "allow_no_locking" => extras.allow_no_locking = argument(name, &value)?,
+                _ => return Err(from_core(py, unexpected(Door::DropIn, name))),
             }
         }
         if extras.busy.is_some() && extras.busy_handler.is_some() {

@@ -11,7 +11,7 @@ use crate::open::choice::Choice;
 use crate::open::pragma::PragmaValue;
 use crate::open::profile::Profile;
 use crate::open::schema::{Door, Kind, OpenOption, OptionValue};
-use crate::open::settings::{JournalChoice, PlannedSetting, Wanted, plan, replace};
+use crate::open::settings::{JournalChoice, Plan, Wanted, plan, plan_of, replace};
 use crate::open::uri::refuse_disabled_locking;
 use crate::text::nearest::nearest;
 use crate::wait::busy::BusyPolicy;
@@ -142,7 +142,7 @@ pub struct OpenOptions {
     pub(crate) name: CString,
     pub(crate) uri: bool,
     pub(crate) profile: &'static Profile,
-    pub(crate) settings: Vec<PlannedSetting>,
+    pub(crate) settings: Plan,
     pub(crate) journal: JournalChoice,
     pub(crate) durable_commit: DurableCommit,
     pub(crate) busy: BusyPolicy,
@@ -161,7 +161,7 @@ impl OpenOptions {
                 .map_err(|_| Error::Value("embedded null character in the database name".into()))?,
             uri: false,
             profile,
-            settings: plan(profile, &[])?,
+            settings: plan_of(profile)?,
             journal: JournalChoice::Profile,
             durable_commit: DurableCommit::Each,
             busy: profile.busy.clone(),

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use oxlite_sqlite::codes;
+
 use crate::error::{Error, Result};
 use crate::text::nearest::unknown;
 
@@ -74,6 +76,8 @@ pub(crate) struct Pragma {
     pub(crate) needs: Needs,
     /// What to do when it did not take effect.
     pub(crate) advice: &'static str,
+    /// The switch of SQLite's that it stands for, if it is one: set and read back in one call, with no SQL.
+    pub(crate) switch: Option<i32>,
 }
 
 /// A value that passed the table: how to write it and what SQLite must report.
@@ -97,7 +101,15 @@ const fn pragma(name: &'static str, domain: Domain, needs: Needs, advice: &'stat
         domain,
         needs,
         advice,
+        switch: None,
     }
+}
+
+/// A pragma that is one of SQLite's switches (<https://sqlite.org/c3ref/c_dbconfig_defensive.html>).
+const fn switch(name: &'static str, switch: i32, advice: &'static str) -> Pragma {
+    let mut pragma = pragma(name, Domain::Boolean, Needs::Nothing, advice);
+    pragma.switch = Some(switch);
+    pragma
 }
 
 /// Every pragma that may be set on opening (<https://sqlite.org/pragma.html>).
@@ -109,7 +121,7 @@ static PRAGMAS: &[Pragma] = &[
     pragma("cache_size", Domain::Integer { min: i32::MIN as i64, max: i32::MAX as i64 }, Needs::Nothing, COMPILED_LIMIT),
     pragma("cell_size_check", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
     pragma("checkpoint_fullfsync", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
-    pragma("foreign_keys", Domain::Boolean, Needs::Nothing, "it cannot be changed inside a transaction"),
+    switch("foreign_keys", codes::SQLITE_DBCONFIG_ENABLE_FKEY, "it cannot be changed inside a transaction"),
     pragma("fullfsync", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
     pragma("ignore_check_constraints", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
     pragma("journal_mode", Domain::Words(&[
@@ -117,7 +129,7 @@ static PRAGMAS: &[Pragma] = &[
         ("MEMORY", "memory"), ("WAL", "wal"), ("OFF", "off"),
     ]), Needs::WritableFile, "another connection holds the database in its journal mode, or the file system cannot share memory; close it, or pass journal=\"keep\""),
     pragma("journal_size_limit", Domain::Integer { min: -1, max: i64::MAX }, Needs::File, COMPILED_LIMIT),
-    pragma("legacy_alter_table", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
+    switch("legacy_alter_table", codes::SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, COMPILED_LIMIT),
     pragma("locking_mode", Domain::Words(&[("NORMAL", "normal"), ("EXCLUSIVE", "exclusive")]), Needs::File, COMPILED_LIMIT),
     pragma("max_page_count", Domain::Integer { min: 1, max: u32::MAX as i64 - 1 }, Needs::Nothing, "the database already has more pages"),
     pragma("mmap_size", SIZES, Needs::File, COMPILED_LIMIT),
@@ -130,7 +142,7 @@ static PRAGMAS: &[Pragma] = &[
     pragma("synchronous", Domain::Words(&[("OFF", "0"), ("NORMAL", "1"), ("FULL", "2"), ("EXTRA", "3")]), Needs::Nothing, "it cannot be changed inside a transaction"),
     pragma("temp_store", Domain::Words(&[("DEFAULT", "0"), ("FILE", "1"), ("MEMORY", "2")]), Needs::Nothing, "it cannot be changed inside a transaction"),
     pragma("threads", SIZES, Needs::Nothing, COMPILED_LIMIT),
-    pragma("trusted_schema", Domain::Boolean, Needs::Nothing, COMPILED_LIMIT),
+    switch("trusted_schema", codes::SQLITE_DBCONFIG_TRUSTED_SCHEMA, COMPILED_LIMIT),
     pragma("wal_autocheckpoint", Domain::Integer { min: 0, max: i32::MAX as i64 }, Needs::Nothing, COMPILED_LIMIT),
 ];
 

@@ -1,6 +1,12 @@
 //! What is set on opening: the profile's pragmas and the caller's, planned before any file is touched,
 //! applied, and then **read back**. A setting that is not in force afterwards is an error, not a hope.
+//!
+//! Opening is paid by each connection, so what a profile plans is planned once in a process, and nothing is
+//! asked that SQLite has told already: a pragma that answers to being set answers with the value in force,
+//! by the code that answers to reading it.
 
+use std::ptr;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +15,8 @@ use oxlite_sqlite::{Locked, Step, ValueRef, codes};
 use crate::error::{Error, Result};
 use crate::open::choice::Choice;
 use crate::open::pragma::{Checked, Needs, Pragma, PragmaValue};
-use crate::open::profile::Profile;
+use crate::open::profile::{PROFILES, Profile};
+use crate::process::per_process::PerProcess;
 use crate::wait::busy::BusyPolicy;
 
 /// What to do about the journal mode of an existing file.
@@ -57,11 +64,17 @@ pub struct Setting {
     pub skipped: Option<&'static str>,
 }
 
+/// What is to be set, in this order.
+pub(crate) type Plan = Arc<[PlannedSetting]>;
+
 /// A pragma with a value that has been found good, before any file is touched.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedSetting {
     pragma: &'static Pragma,
     value: Checked,
+    /// The statement that sets it, and the one that reads it.
+    command: String,
+    query: String,
     /// The caller named it; otherwise the profile did.
     is_explicit: bool,
 }
@@ -79,12 +92,14 @@ impl PlannedSetting {
 }
 
 /// Sets a pragma of the profile to another value.
-pub(crate) fn replace(plan: &mut [PlannedSetting], name: &str, value: &str) -> Result<()> {
-    for setting in plan {
+pub(crate) fn replace(plan: &mut Plan, name: &str, value: &str) -> Result<()> {
+    let mut changed = plan.to_vec();
+    for setting in &mut changed {
         if setting.pragma.name == name {
             *setting = planned(name, &PragmaValue::from(value), false)?;
         }
     }
+    *plan = changed.into();
     Ok(())
 }
 
@@ -111,15 +126,32 @@ impl std::fmt::Debug for Pragma {
     }
 }
 
-/// The profile's pragmas with the caller's in their place or behind them.
-pub(crate) fn plan(
-    profile: &Profile,
-    overrides: &[(String, PragmaValue)],
-) -> Result<Vec<PlannedSetting>> {
-    let mut plan = Vec::new();
-    for (name, value) in profile.pragmas() {
-        plan.push(planned(name, &PragmaValue::from(value), false)?);
+/// What each of the profiles sets by itself.
+static PLANS: PerProcess<Vec<Result<Plan>>> = PerProcess::new();
+
+/// What a profile sets by itself.
+pub(crate) fn plan_of(profile: &'static Profile) -> Result<Plan> {
+    let plan_anew = |profile: &Profile| -> Result<Plan> {
+        let pragmas = profile.pragmas();
+        let plan: Result<Vec<_>> = pragmas
+            .map(|(name, value)| planned(name, &PragmaValue::from(value), false))
+            .collect();
+        Ok(in_order(plan?).into())
+    };
+    let position = PROFILES.iter().position(|other| ptr::eq(other, profile));
+    let known = PLANS.get_or_make(|| PROFILES.iter().map(plan_anew).collect());
+    match position.zip(known).and_then(|(at, known)| known.get(at)) {
+        Some(known) => known.clone(),
+        None => plan_anew(profile),
     }
+}
+
+/// The profile's pragmas with the caller's in their place or behind them.
+pub(crate) fn plan(profile: &'static Profile, overrides: &[(String, PragmaValue)]) -> Result<Plan> {
+    if overrides.is_empty() {
+        return plan_of(profile);
+    }
+    let mut plan = plan_of(profile)?.to_vec();
     for (name, value) in overrides {
         let setting = planned(name, value, true)?;
         match plan
@@ -133,6 +165,11 @@ pub(crate) fn plan(
             None => plan.push(setting),
         }
     }
+    Ok(in_order(plan).into())
+}
+
+/// In the order in which they are applied.
+fn in_order(mut plan: Vec<PlannedSetting>) -> Vec<PlannedSetting> {
     plan.sort_by_key(|setting| match setting.pragma.name {
         // These shape a new file and must come before anything writes its first page.
         "page_size" | "auto_vacuum" => 0,
@@ -140,14 +177,17 @@ pub(crate) fn plan(
         "journal_mode" => 2,
         _ => 1,
     });
-    Ok(plan)
+    plan
 }
 
 fn planned(name: &str, value: &PragmaValue, is_explicit: bool) -> Result<PlannedSetting> {
     let pragma = Pragma::named(name)?;
+    let value = pragma.check(value)?;
     Ok(PlannedSetting {
-        value: pragma.check(value)?,
+        command: format!("PRAGMA {} = {}", pragma.name, value.sql),
+        query: format!("PRAGMA {}", pragma.name),
         pragma,
+        value,
         is_explicit,
     })
 }
@@ -202,10 +242,15 @@ fn apply_one(
         effective: pragma.in_words(effective),
         skipped,
     };
-    if pragma.name == "journal_mode" {
+    let answer = if pragma.name == "journal_mode" {
+        if let Some(known) = asked(locked, &planned.query)?
+            && known == planned.value.expected
+        {
+            return Ok(setting(&known, None));
+        }
         // In this order: a file that another process is just creating has no pages yet.
-        let had_content = read(locked, "page_count")? != "0";
-        let before = read(locked, pragma.name)?;
+        let had_content = read(locked, "PRAGMA page_count")? != "0";
+        let before = read(locked, &planned.query)?;
         if before == planned.value.expected {
             return Ok(setting(&before, None));
         }
@@ -215,7 +260,7 @@ fn apply_one(
         if let Some(reason) = inapplicable(locked, pragma) {
             return Ok(setting(&before, Some(reason)));
         }
-        set_journal_mode(locked, &planned.value.sql, wanted)?;
+        set_journal_mode(locked, planned, wanted)?;
         // Of all journal modes only WAL, and the end of it, is stored in the file.
         if had_content && (before == "wal" || planned.value.expected == "wal") {
             *converted = Some(JournalConversion {
@@ -223,10 +268,19 @@ fn apply_one(
                 after: planned.value.expected.clone(),
             });
         }
+        None
+    } else if let Some(switch) = pragma.switch {
+        let is_on = locked.config(switch, Some(planned.value.expected == "1"))?;
+        Some(i32::from(is_on).to_string())
     } else {
-        locked.execute_batch(&format!("PRAGMA {} = {}", pragma.name, planned.value.sql))?;
-    }
-    let effective = read(locked, pragma.name)?;
+        let answer = asked(locked, &planned.command)?;
+        locked.leave_write_queue();
+        answer
+    };
+    let effective = match answer {
+        Some(answer) => answer,
+        None => read(locked, &planned.query)?,
+    };
     if effective == planned.value.expected {
         return Ok(setting(&effective, None));
     }
@@ -258,7 +312,11 @@ fn inapplicable(locked: &Locked<'_>, pragma: &Pragma) -> Option<&'static str> {
 
 /// Changes the journal mode, waiting as the busy policy allows: SQLite does not ask the busy handler for the
 /// exclusive lock that this needs, so many processes that open a new file at once would fail.
-fn set_journal_mode(locked: &Locked<'_>, mode: &str, wanted: &Wanted<'_>) -> Result<()> {
+fn set_journal_mode(
+    locked: &Locked<'_>,
+    planned: &PlannedSetting,
+    wanted: &Wanted<'_>,
+) -> Result<()> {
     let begun = Instant::now();
     let may_retry = |calls: u32| match wanted.busy {
         BusyPolicy::None => false,
@@ -269,13 +327,13 @@ fn set_journal_mode(locked: &Locked<'_>, mode: &str, wanted: &Wanted<'_>) -> Res
         BusyPolicy::Handler(handler) => handler.ask(calls),
     };
     let mut calls = 0;
-    let sql = format!("PRAGMA journal_mode = {mode}");
     loop {
-        match locked.execute_batch(&sql) {
+        match locked.execute_batch(&planned.command) {
             Err(error) if error.primary_code() == codes::SQLITE_BUSY && may_retry(calls) => {
                 calls += 1;
             }
             Err(error) => {
+                let mode = &planned.value.sql;
                 let context = format!(" while switching to journal_mode {mode}");
                 return Err(error.with_context(&context).into());
             }
@@ -285,20 +343,27 @@ fn set_journal_mode(locked: &Locked<'_>, mode: &str, wanted: &Wanted<'_>) -> Res
 }
 
 /// The pragma's value as text; empty if it returns no row.
-fn read(locked: &Locked<'_>, name: &str) -> Result<String> {
-    let prepared = locked.prepare(&format!("PRAGMA {name}"), false)?;
+fn read(locked: &Locked<'_>, query: &str) -> Result<String> {
+    Ok(asked(locked, query)?.unwrap_or_default())
+}
+
+/// Runs a pragma; what it answers, as text, if it returns a row.
+fn asked(locked: &Locked<'_>, sql: &str) -> Result<Option<String>> {
+    let prepared = locked.prepare(sql, false)?;
     let Some(mut statement) = prepared.statement else {
-        return Ok(String::new());
+        return Ok(None);
     };
     if statement.step(locked)? == Step::Done {
-        return Ok(String::new());
+        return Ok(None);
     }
-    let Some(row) = statement.row(locked) else {
-        return Ok(String::new());
+    let answer = match statement.row(locked) {
+        None => None,
+        Some(row) => Some(match row.get(0)? {
+            ValueRef::Integer(value) => value.to_string(),
+            ValueRef::Text(value) => String::from_utf8_lossy(value).to_ascii_lowercase(),
+            ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => String::new(),
+        }),
     };
-    Ok(match row.get(0)? {
-        ValueRef::Integer(value) => value.to_string(),
-        ValueRef::Text(value) => String::from_utf8_lossy(value).to_ascii_lowercase(),
-        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => String::new(),
-    })
+    while statement.step(locked)? == Step::Row {}
+    Ok(answer)
 }
