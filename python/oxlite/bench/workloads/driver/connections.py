@@ -85,6 +85,21 @@ CONNECTIONS.operation("connect, close: memory", 900)(partial(_connect, ":memory:
 CONNECTIONS.operation("connect, close: WAL file", 450)(partial(_connect, None))
 
 
+@CONNECTIONS.operation("connect with settings, close: WAL file", 100)
+def connect_with_settings(peer: Peer, count: int) -> Batch:
+    """By ``oxlite.connect``; elsewhere the same pragmas, set and read back as that does."""
+    connect, path = peer.production_connector, str(peer.path)
+
+    def run() -> int:
+        done = 0
+        for _ in range(count):
+            connect(path).close()
+            done += 1
+        return done
+
+    return Batch(run, count)
+
+
 @CONNECTIONS.operation("connect, get, close: WAL file", 150)
 def connect_and_get(peer: Peer, count: int) -> Batch:
     """With a first look-up, for which SQLite opens the WAL and reads the schema."""

@@ -11,12 +11,14 @@ the driver's own objects.
 import importlib
 import random
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from oxlite.bench.errors import UsageError
+import oxlite
+from oxlite import sqlite3
+from oxlite.bench.errors import UsageError, VerificationError
 
 Handle = Any
 """A connection or blob of a driver."""
@@ -87,6 +89,36 @@ class Peer:
     def connector(self) -> Call:
         """What a program calls to connect."""
         return self.library.connect
+
+    @property
+    def production_connector(self) -> Call:
+        """What a program calls to connect with the settings of ``oxlite.connect``, all read back.
+
+        A driver without profiles sets each pragma by a statement, and reads it by another.
+        """
+        if self.library is sqlite3:
+            return oxlite.connect
+        with closing(oxlite.connect(self.path)) as reference:
+            settings = [
+                (
+                    f"PRAGMA {name} = {value}",
+                    f"PRAGMA {name}",
+                    reference.execute(f"PRAGMA {name}").fetchone()[0],
+                )
+                for name, value in oxlite.profiles()["web"].items()
+            ]
+        connect = self.connector
+
+        def connect_and_set(name: str) -> Handle:
+            connection = connect(name)
+            execute = connection.execute
+            for command, query, expected in settings:
+                execute(command).fetchall()
+                if execute(query).fetchone()[0] != expected:
+                    raise VerificationError(f"{command} did not take effect")
+            return connection
+
+        return connect_and_set
 
     def connect(self, name: str, **options: object) -> Handle:
         """A new connection in autocommit mode; ``options`` are the standard library's.
