@@ -704,10 +704,11 @@ class Connection:
         """What has become of the main database's write-ahead log, by all connections of this
         process together: a dict with `frames` (in the log after the latest commit of this
         process), `checkpoints` (that brought all of it into the database),
-        `checkpoints_incomplete` (somebody was in the way), `checkpoint_errors`,
-        `last_error` (its text, or `None`) and `readers_named` (how often a log beyond its
-        limit was told of). `None` for a connection of the profile `stock`, or to a database
-        that is not in a file.
+        `checkpoints_incomplete` (somebody was in the way), `checkpoint_waits` (for which
+        nobody could write while readers were waited for), `checkpoint_errors`, `last_error`
+        (its text, or `None`) and `readers_named` (how often a log beyond its limit was told
+        of). `None` for a connection of the profile `stock`, or to a database that is not in
+        a file.
         """
     @property
     def busy(self) -> Literal["none", "backoff", "fair", "gate", "handler"]:
@@ -1387,6 +1388,7 @@ class _WalStatistics(TypedDict):
     frames: int
     checkpoints: int
     checkpoints_incomplete: int
+    checkpoint_waits: int
     checkpoint_errors: int
     last_error: str | None
     readers_named: int

@@ -101,6 +101,11 @@ class Actor:
         word, self._rest = self._rest.split(b"\n", 1)
         return word.decode()
 
+    def has_answered(self) -> bool:
+        """Whether it has said something, or has ended."""
+        assert self.process.stdout
+        return bool(select.select([self.process.stdout.fileno()], [], [], 0)[0]) or bool(self._rest)
+
     def does(self, line: str) -> str:
         self.tell(line)
         return self.answer()

@@ -33,9 +33,9 @@ def is_kept(outcome: Outcome) -> bool:
 def table(outcomes: list[Outcome]) -> str:
     """The table, as Markdown."""
     lines = [
-        "| readers | writes/s | largest log | at the end | checkpoints | incomplete | failed |"
-        " readers named | bound |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+        "| readers | writes/s | longest write | largest log | at the end | checkpoints |"
+        " incomplete | waits | failed | readers named | bound |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for one in outcomes:
         is_below = one.largest_bytes <= one.bound_bytes
@@ -43,10 +43,12 @@ def table(outcomes: list[Outcome]) -> str:
         cells = [
             one.readers.name,
             f"{one.writes / one.seconds:,.0f}",
+            f"{one.longest_write_seconds * 1000:,.0f} ms",
             mebibytes(one.largest_bytes),
             mebibytes(one.last_bytes),
             f"{one.checkpoints:,}",
             f"{one.incomplete:,}",
+            f"{one.waits:,}",
             str(len(one.errors)),
             str(one.names),
             verdict,
@@ -74,7 +76,8 @@ def main() -> int:
   {seconds:.0f} s beside each kind of reader
 - the limit of the log is {mebibytes(LIMIT_BYTES)} (`journal_size_limit` of the profile `web`);
   "kept" is a log that was never longer than twice that and what was written in
-  {CHECKPOINT_SECONDS:g} s
+  {CHECKPOINT_SECONDS:g} s; "waits" are checkpoints for which nobody could write while readers were
+  waited for
 - oxlite {oxlite.__version__}, SQLite {oxlite.sqlite_version}, Python {platform.python_version()},
   {platform.system()} {platform.machine()}
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.soak.wal import KINDS, Outcome, Readers, soak
+from tests.soak.wal import KINDS, WRITERS, Outcome, Readers, soak
 
 LIMIT_BYTES = 4 << 20
 
@@ -18,3 +18,6 @@ def test_the_log_is_bounded_or_its_readers_are_named(tmp_path: Path, readers: Re
     # Not one for each commit.
     attempts = outcome.checkpoints + outcome.incomplete
     assert attempts <= 50 + outcome.writes // 100
+    if readers.longest_seconds > outcome.seconds:
+        # Until each writer has seen that he stays.
+        assert outcome.waits <= 2 * WRITERS

@@ -31,17 +31,23 @@ class Keep(logging.Handler):
     def emit(self, record):
         told.append(record.getMessage())
 logging.getLogger("oxlite").addHandler(Keep())
-writes = 0
+writes, longest = 0, 0.0
 with oxlite.Database(path, timeout=30, pragmas={"journal_size_limit": limit}) as db:
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+    now = time.monotonic()
+    ends = now + seconds
+    while now < ends:
+        began = now
         db.execute(
             "INSERT INTO entry (id) VALUES (?) ON CONFLICT DO UPDATE SET n = n + 1", (writes % 997,)
         )
         writes += 1
+        now = time.monotonic()
+        longest = max(longest, now - began)
     found = db.stats()
 print(json.dumps({
-    "writes": writes, "checkpoints": found.checkpoints, "incomplete": found.checkpoints_incomplete,
+    "writes": writes, "longest": longest,
+    "checkpoints": found.checkpoints, "incomplete": found.checkpoints_incomplete,
+    "waits": found.checkpoint_waits,
     "errors": found.checkpoint_errors, "error": found.checkpoint_error, "told": told,
 }))
 """
@@ -75,6 +81,7 @@ class Readers:
 KINDS = [
     Readers("none", 0, 0, 0),
     Readers("three, 20 ms each, no gap between them", 3, 0.02, 0),
+    Readers("three, 50 ms each, no gap between them", 3, 0.05, 0),
     Readers("one of up to 5 s that comes and goes", 1, 5, 1),
     Readers("one for all the time", 1, 1e6, 0),
 ]
@@ -88,10 +95,13 @@ class Outcome:
     limit_bytes: int
     seconds: float
     writes: int
+    longest_write_seconds: float
     largest_bytes: int
     last_bytes: int
     checkpoints: int
     incomplete: int
+    waits: int
+    """How often readers were waited for."""
     errors: list[str]
     told: list[str]
 
@@ -147,10 +157,12 @@ def soak(folder: Path, readers: Readers, seconds: float, limit_bytes: int) -> Ou
         limit_bytes=limit_bytes,
         seconds=seconds,
         writes=sum(one["writes"] for one in found),
+        longest_write_seconds=max(one["longest"] for one in found),
         largest_bytes=largest,
         last_bytes=last,
         checkpoints=sum(one["checkpoints"] for one in found),
         incomplete=sum(one["incomplete"] for one in found),
+        waits=sum(one["waits"] for one in found),
         errors=[one["error"] for one in found if one["errors"]],
         told=[text for one in found for text in one["told"]],
     )

@@ -413,16 +413,16 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    match callbacks.keeping.wait() {
-        Wait::Ask => {}
-        Wait::Again => return 1,
-        Wait::Over => return 0,
-    }
     let wait = BusyWait {
         calls: calls.unsigned_abs(),
         callbacks,
         earlier_interruptions: None,
     };
+    match callbacks.keeping.wait(|| wait.is_interrupted()) {
+        Wait::Ask => {}
+        Wait::Again => return 1,
+        Wait::Over => return 0,
+    }
     c_int::from(call(callbacks, &callbacks.busy, false, |busy| busy(&wait)))
 }
 

@@ -119,8 +119,8 @@ pub(crate) enum Wait {
 }
 
 impl Keeping {
-    /// What the busy handler is to do.
-    pub(crate) fn wait(&self) -> Wait {
+    /// What the busy handler is to do, for a connection that may have been told to stop.
+    pub(crate) fn wait(&self, is_interrupted: impl FnOnce() -> bool) -> Wait {
         let Some(patience) = self.patience.get() else {
             return Wait::Ask;
         };
@@ -131,7 +131,7 @@ impl Keeping {
                 false => Wait::Over,
             };
         }
-        if patience.left.is_zero() {
+        if patience.left.is_zero() || is_interrupted() {
             return Wait::Over;
         }
         about_to_wait();
@@ -169,7 +169,7 @@ impl Locked<'_> {
     }
 
     /// The same, waiting for `patience` at most, whatever the busy handler; for less, if
-    /// `asks_handler` and that gives up sooner.
+    /// `asks_handler` and that gives up sooner, or if the connection is interrupted.
     pub fn checkpoint_within(
         &self,
         schema: &CStr,
@@ -275,6 +275,11 @@ impl Locked<'_> {
         self.callbacks().after_writing(|| None);
     }
 
+    /// Tells others what the write lock is held for, if the connection has its place in the queue.
+    pub fn tell_write_queue(&self, sql: &CStr) {
+        self.callbacks().tell_write_queue(sql);
+    }
+
     /// Stands in the queue for the write lock until the result is dropped, as a statement that writes
     /// does; waits as that does.
     pub fn enter_write_queue(&self) -> Result<QueuePlace<'_>> {
@@ -294,7 +299,7 @@ pub struct QueuePlace<'l> {
 impl QueuePlace<'_> {
     /// Tells others what the lock is held for.
     pub fn tell(&self, sql: &CStr) {
-        self.locked.callbacks().tell_write_queue(sql);
+        self.locked.tell_write_queue(sql);
     }
 }
 

@@ -25,6 +25,7 @@ class DatabaseStatistics(NamedTuple):
         wal_frames: The frames in the write-ahead log after this process's latest commit.
         checkpoints: Checkpoints that brought all of the WAL into the database.
         checkpoints_incomplete: Checkpoints that somebody was in the way of.
+        checkpoint_waits: Checkpoints for which nobody could write while readers were waited for.
         checkpoint_errors: Checkpoints that failed.
         checkpoint_error: The text of the latest failure.
         shared_commits: With ``durable_commit="shared"``, the commits of this process; else 0.
@@ -49,6 +50,7 @@ class DatabaseStatistics(NamedTuple):
     wal_frames: int
     checkpoints: int
     checkpoints_incomplete: int
+    checkpoint_waits: int
     checkpoint_errors: int
     checkpoint_error: str | None
     shared_commits: int
@@ -90,6 +92,7 @@ def statistics(
         wal_frames=log["frames"] if log else 0,
         checkpoints=log["checkpoints"] if log else 0,
         checkpoints_incomplete=log["checkpoints_incomplete"] if log else 0,
+        checkpoint_waits=log["checkpoint_waits"] if log else 0,
         checkpoint_errors=log["checkpoint_errors"] if log else 0,
         checkpoint_error=log["last_error"] if log else None,
         shared_commits=shared["commits"] if shared else 0,

@@ -5,18 +5,20 @@
 //! brought the log to [`BEGIN_AT`] frames, after it has let the next writer go on: what it has to sync
 //! and to copy delays nobody else. The **finish** follows with the next commit of this process, in its
 //! turn: it copies the few frames that have come since, under the write lock, so that the next writer
-//! begins the log anew. Beyond its limit the file is cut as well.
+//! begins the log anew. Beyond its limit the file is cut as well, and readers that come and go are waited for
+//! while nobody writes: whoever begins to read once all is in the database reads that alone, and is in
+//! nobody's way.
 //!
 //! Invariants:
 //! - A checkpoint that comes to no end is not tried again before the log has grown by [`BEGIN_AT`] frames
 //!   more, or an eighth of its length: never once for each commit.
-//! - A finish waits for at most [`FINISH_WITHIN`], and never for readers of older snapshots. If the log has
-//!   more than twice its limit, it waits for all readers, at most for [`WAIT_FOR_READERS`]. Each process does
-//!   that once in [`WAIT_EVERY`], or when the log has grown by its limit since, but not twice within
-//!   [`WAIT_AGAIN_AFTER`].
+//! - A finish waits for at most [`FINISH_WITHIN`], or, where the log is beyond its limit, for
+//!   [`WAIT_FOR_READERS`]: that only after a bulk which has shown that nobody reads for long, and rarely where
+//!   it was in vain (`overlap`).
 //! - No failure of a checkpoint becomes one of the commit before it. It is counted, kept and logged.
 //! - What is logged is logged outside the queue, and with no lock held but the connection's own.
 
+mod overlap;
 mod readers;
 
 use std::cell::{Cell, RefCell};
@@ -33,6 +35,8 @@ use crate::file::beside;
 use crate::open::settings::Setting;
 use crate::process::per_file::PerFile;
 use crate::text::nearest::unknown;
+
+use overlap::{Overlap, Readers};
 
 /// With so many frames in the log a checkpoint is made, as SQLite's own default has it.
 const BEGIN_AT: u32 = 1000;
@@ -53,11 +57,9 @@ const FINISH_TRIES: u32 = 3;
 /// The size that a log should not exceed, in bytes, where `journal_size_limit` sets none.
 const DEFAULT_LIMIT_BYTES: u64 = 64 << 20;
 
-/// How long readers of a log of more than twice its limit are waited for, with the write lock, and how
-/// often.
-const WAIT_FOR_READERS: Duration = Duration::from_millis(50);
-const WAIT_EVERY: Duration = Duration::from_secs(5);
-const WAIT_AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How long readers of a log beyond its limit are waited for, with the write lock. Those of older snapshots
+/// have to end, and then those that have begun meanwhile: this is enough where none reads for more than 50 ms.
+const WAIT_FOR_READERS: Duration = Duration::from_millis(110);
 
 /// So many checkpoints in a row that come to no end are no chance: a writer in the middle of its
 /// transaction reads as well.
@@ -80,8 +82,7 @@ pub(crate) struct Log {
     finish_tries: AtomicU32,
     counters: Counters,
     last_error: Mutex<Option<String>>,
-    /// When readers were last waited for, and the size of the log then.
-    waited: Mutex<Option<(Instant, u64)>>,
+    overlap: Mutex<Overlap>,
     told: Mutex<Option<Instant>>,
     /// How many checkpoints in a row have come to no end.
     held_back: AtomicU32,
@@ -94,6 +95,7 @@ struct Counters {
     checkpoints: AtomicU64,
     incomplete: AtomicU64,
     errors: AtomicU64,
+    waits: AtomicU64,
     readers_named: AtomicU64,
 }
 
@@ -110,6 +112,8 @@ pub struct WalStatistics {
     pub errors: u64,
     /// The text of the latest failure.
     pub last_error: Option<String>,
+    /// Checkpoints for which nobody could write until readers had ended, or the wait for them was over.
+    pub waits: u64,
     /// How often it was told who keeps the log beyond its limit.
     pub readers_named: u64,
 }
@@ -152,7 +156,7 @@ impl Log {
             finish_tries: AtomicU32::new(0),
             counters: Counters::default(),
             last_error: Mutex::new(None),
-            waited: Mutex::new(None),
+            overlap: Mutex::default(),
             told: Mutex::new(None),
             held_back: AtomicU32::new(0),
             watches: Mutex::new(Vec::new()),
@@ -175,6 +179,7 @@ impl Log {
             incomplete: count(&self.counters.incomplete),
             errors: count(&self.counters.errors),
             last_error: lock(&self.last_error).clone(),
+            waits: count(&self.counters.waits),
             readers_named: count(&self.counters.readers_named),
         }
     }
@@ -205,6 +210,7 @@ impl Log {
         if frames < before / 2 {
             self.next_at.store(BEGIN_AT, Ordering::Relaxed);
             self.is_finishing.store(false, Ordering::Relaxed);
+            lock(&self.overlap).forget();
         }
         frames >= self.next_at.load(Ordering::Relaxed)
     }
@@ -221,8 +227,10 @@ impl Log {
                 self.conclude_bulk(outcome, frames, limit_bytes)
             }
             true => {
-                let outcome = self.finish(locked, schema, limit_bytes);
-                self.conclude_finish(outcome, frames, limit_bytes)
+                let is_long = self.bytes() > limit_bytes;
+                let is_wait = is_long && lock(&self.overlap).may_wait(Instant::now());
+                let outcome = self.finish(locked, schema, is_long, is_wait);
+                self.conclude_finish(outcome, frames, limit_bytes, is_wait)
             }
         };
         self.is_tended.store(false, Ordering::Release);
@@ -232,35 +240,30 @@ impl Log {
         }
     }
 
+    /// The second half. Cuts a file that is too long; may wait for all readers of the log.
     fn finish(
         &self,
         locked: &Locked<'_>,
         schema: &CStr,
-        limit_bytes: u64,
+        is_long: bool,
+        is_wait: bool,
     ) -> oxlite_sqlite::Result<Checkpoint> {
-        let bytes = self.bytes();
-        let mode = match bytes > limit_bytes {
+        let mode = match is_long {
             true => CheckpointMode::Truncate,
             false => CheckpointMode::Full,
         };
-        let patience = match self.may_wait(bytes, limit_bytes) {
+        let patience = match is_wait {
             true => {
-                *lock(&self.waited) = Some((Instant::now(), bytes));
+                locked.tell_write_queue(c"PRAGMA wal_checkpoint");
                 WAIT_FOR_READERS
             }
             false => FINISH_WITHIN,
         };
-        locked.checkpoint_within(schema, mode, patience, false)
-    }
-
-    /// Whether readers of a log of that size may be waited for now.
-    fn may_wait(&self, bytes: u64, limit_bytes: u64) -> bool {
-        let is_due = |(at, then): (Instant, u64)| {
-            let since = at.elapsed();
-            since >= WAIT_EVERY
-                || (since >= WAIT_AGAIN_AFTER && bytes.saturating_sub(then) >= limit_bytes)
-        };
-        bytes / 2 > limit_bytes && lock(&self.waited).is_none_or(is_due)
+        let outcome = locked.checkpoint_within(schema, mode, patience, false);
+        if is_wait && !matches!(outcome, Ok(Checkpoint { frames: None, .. })) {
+            self.counters.waits.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome
     }
 
     fn conclude_bulk(
@@ -269,6 +272,14 @@ impl Log {
         frames: u32,
         limit_bytes: u64,
     ) -> Option<Told> {
+        let readers = match &outcome {
+            Ok(Checkpoint {
+                frames: Some(all),
+                checkpointed: Some(checkpointed),
+                ..
+            }) => lock(&self.overlap).look(Instant::now(), *all, *checkpointed),
+            _ => Readers::Unknown,
+        };
         match outcome {
             Ok(checkpoint) if checkpoint.is_complete() => {
                 self.completed();
@@ -284,7 +295,13 @@ impl Log {
                 self.finish_next(frames);
                 None
             }
-            Ok(_) => self.held_back(frames, limit_bytes),
+            Ok(_) => {
+                let told = self.held_back(frames, limit_bytes, readers == Readers::Stay);
+                if self.bytes() > limit_bytes {
+                    self.hurry(frames, readers);
+                }
+                told
+            }
             Err(error) => self.failed(error, frames, limit_bytes),
         }
     }
@@ -294,7 +311,12 @@ impl Log {
         outcome: oxlite_sqlite::Result<Checkpoint>,
         frames: u32,
         limit_bytes: u64,
+        is_wait: bool,
     ) -> Option<Told> {
+        let is_in_vain = |checkpoint: &Checkpoint| checkpoint.is_busy || !checkpoint.is_complete();
+        if is_wait && outcome.as_ref().map_or(true, is_in_vain) {
+            lock(&self.overlap).waited_in_vain(Instant::now(), frames);
+        }
         match outcome {
             Ok(checkpoint) if checkpoint.is_complete() && !checkpoint.is_busy => {
                 self.completed();
@@ -304,6 +326,7 @@ impl Log {
             // A writer came between, or readers of the newest snapshot are there: they go soon.
             Ok(checkpoint)
                 if checkpoint.is_complete()
+                    && !is_wait
                     && self.finish_tries.fetch_add(1, Ordering::Relaxed) < FINISH_TRIES =>
             {
                 None
@@ -312,7 +335,7 @@ impl Log {
                 self.start_over(frames.saturating_add(LEAVE_TO_OTHERS - BEGIN_AT));
                 None
             }
-            Ok(_) => self.held_back(frames, limit_bytes),
+            Ok(_) => self.held_back(frames, limit_bytes, is_wait),
             Err(error) => self.failed(error, frames, limit_bytes),
         }
     }
@@ -337,24 +360,33 @@ impl Log {
         self.is_finishing.store(false, Ordering::Relaxed);
     }
 
-    /// Readers were in the way.
-    fn held_back(&self, frames: u32, limit_bytes: u64) -> Option<Told> {
-        let was_finishing = self.is_finishing.load(Ordering::Relaxed);
+    /// Readers were in the way. They are told of where they read for long.
+    fn held_back(&self, frames: u32, limit_bytes: u64, is_for_long: bool) -> Option<Told> {
         self.counters.incomplete.fetch_add(1, Ordering::Relaxed);
         self.start_over(frames);
         let in_a_row = self.held_back.fetch_add(1, Ordering::Relaxed) + 1;
         let bytes = self.bytes();
-        if !was_finishing && self.may_wait(bytes, limit_bytes) {
-            self.finish_next(frames);
-        }
-        let is_news = bytes > limit_bytes && in_a_row >= TELL_AFTER;
+        let is_news = is_for_long && bytes > limit_bytes && in_a_row >= TELL_AFTER;
         is_news.then_some(Told::Readers { bytes, limit_bytes })
+    }
+
+    /// The log is beyond its limit: a wait for its readers comes with the next commit, where it promises
+    /// something.
+    fn hurry(&self, frames: u32, readers: Readers) {
+        if lock(&self.overlap).may_wait(Instant::now()) {
+            self.finish_next(frames);
+        } else if readers == Readers::MayComeAndGo {
+            self.next_at
+                .store(frames.saturating_add(BEGIN_AT), Ordering::Relaxed);
+        }
     }
 
     fn failed(&self, error: oxlite_sqlite::Error, frames: u32, limit_bytes: u64) -> Option<Told> {
         match error.primary_code() {
             // This very connection reads, or has been told to stop.
-            codes::SQLITE_LOCKED | codes::SQLITE_INTERRUPT => self.held_back(frames, limit_bytes),
+            code @ (codes::SQLITE_LOCKED | codes::SQLITE_INTERRUPT) => {
+                self.held_back(frames, limit_bytes, code == codes::SQLITE_LOCKED)
+            }
             _ => {
                 self.note_error(&error);
                 self.start_over(frames);
@@ -506,7 +538,7 @@ mod tests {
         assert!(log.is_due(1003), "its end comes with the next commit");
         assert!(log.is_finishing.load(Ordering::Relaxed));
         assert!(
-            log.conclude_finish(came_to(1003, 1003, false), 1003, NO_LIMIT)
+            log.conclude_finish(came_to(1003, 1003, false), 1003, NO_LIMIT, false)
                 .is_none()
         );
         assert!(!log.is_due(1004));
@@ -549,7 +581,7 @@ mod tests {
         let tries = commits.by_ref().take(500).filter(|frames| {
             let is_due = log.is_due(*frames);
             if is_due {
-                log.conclude_finish(came_to(*frames, *frames, true), *frames, NO_LIMIT);
+                log.conclude_finish(came_to(*frames, *frames, true), *frames, NO_LIMIT, false);
             }
             is_due
         });
@@ -562,7 +594,7 @@ mod tests {
         let log = log();
         log.conclude_bulk(came_to(2000, 2000 - WORTH_FINISHING, false), 2000, NO_LIMIT);
         assert!(log.is_finishing.load(Ordering::Relaxed));
-        log.conclude_finish(came_to(2000, 1500, true), 2000, NO_LIMIT);
+        log.conclude_finish(came_to(2000, 1500, true), 2000, NO_LIMIT, false);
         assert!(!log.is_finishing.load(Ordering::Relaxed));
         log.conclude_bulk(came_to(4000, 1500, false), 4000, NO_LIMIT);
         assert!(!log.is_finishing.load(Ordering::Relaxed));
@@ -581,7 +613,7 @@ mod tests {
         assert!(log.is_due(1000 + LEAVE_TO_OTHERS));
         log.finish_next(5000);
         assert!(
-            log.conclude_finish(another_is_at_it(), 5000, NO_LIMIT)
+            log.conclude_finish(another_is_at_it(), 5000, NO_LIMIT, false)
                 .is_none()
         );
         assert!(!log.is_due(5000 + BEGIN_AT));
@@ -595,30 +627,16 @@ mod tests {
         let told = log.conclude_bulk(failure(), 1000, NO_LIMIT);
         assert!(matches!(told, Some(Told::Failure(text)) if text.contains("SQLITE_FULL")));
         assert!(!log.is_due(1001));
-        assert!(log.conclude_finish(failure(), 2000, NO_LIMIT).is_some());
+        assert!(
+            log.conclude_finish(failure(), 2000, NO_LIMIT, false)
+                .is_some()
+        );
         let own = Err(oxlite_sqlite::Error::from_code(codes::SQLITE_LOCKED));
         assert!(log.conclude_bulk(own, 3000, NO_LIMIT).is_none());
         let statistics = log.statistics();
         assert_eq!((statistics.errors, statistics.incomplete), (2, 1));
         let text = statistics.last_error.expect("kept");
         assert_eq!(text, "database or disk is full (SQLITE_FULL)");
-    }
-
-    #[test]
-    fn readers_are_waited_for_beyond_twice_the_limit_and_rarely() {
-        let log = log();
-        assert!(!log.may_wait(200, 100));
-        assert!(log.may_wait(202, 100));
-        let waited = |ago: Duration, bytes: u64| {
-            *lock(&log.waited) = Instant::now().checked_sub(ago).map(|at| (at, bytes));
-        };
-        waited(Duration::ZERO, 202);
-        assert!(!log.may_wait(100_000, 100), "just now");
-        waited(WAIT_AGAIN_AFTER, 202);
-        assert!(!log.may_wait(301, 100), "and it has hardly grown");
-        assert!(log.may_wait(302, 100));
-        waited(WAIT_EVERY, 202);
-        assert!(log.may_wait(202, 100));
     }
 
     #[test]

@@ -50,9 +50,10 @@ impl Connection {
     /// What has become of the main database's write-ahead log, by all connections of this process
     /// together: a dict with `frames` (in the log after the latest commit of this process),
     /// `checkpoints` (that brought all of it into the database), `checkpoints_incomplete` (somebody was
-    /// in the way), `checkpoint_errors`, `last_error` (its text, or `None`) and `readers_named` (how
-    /// often a log beyond its limit was told of). `None` for a connection of the profile `stock`, or
-    /// to a database that is not in a file.
+    /// in the way), `checkpoint_waits` (for which nobody could write while readers were waited for),
+    /// `checkpoint_errors`, `last_error` (its text, or `None`) and `readers_named` (how often a log
+    /// beyond its limit was told of). `None` for a connection of the profile `stock`, or to a database
+    /// that is not in a file.
     fn wal_statistics<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(statistics) = self.core()?.wal_statistics() else {
             return Ok(None);
@@ -61,6 +62,7 @@ impl Connection {
         dict.set_item("frames", statistics.frames)?;
         dict.set_item("checkpoints", statistics.checkpoints)?;
         dict.set_item("checkpoints_incomplete", statistics.incomplete)?;
+        dict.set_item("checkpoint_waits", statistics.waits)?;
         dict.set_item("checkpoint_errors", statistics.errors)?;
         dict.set_item("last_error", statistics.last_error)?;
         dict.set_item("readers_named", statistics.readers_named)?;
