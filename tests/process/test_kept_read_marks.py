@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.injector import ROOT, SUPPORTED, build
-from tests.process.actors import DEADLINE, Actor, Start, is_stopped, until
+from tests.process.actors import DEADLINE, Actor, Start, is_stopped
+from tests.wait import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="marks are kept on Linux alone")
 
