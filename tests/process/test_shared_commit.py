@@ -204,6 +204,47 @@ def test_a_failed_sync_stops_all_and_a_new_beginning_clears_it(join: Join, path:
     assert rows(path) == {"before", "unlucky", "after"}
 
 
+_TOGETHER = """
+def together(count):
+    outcomes = []
+    def write(number):
+        try:
+            db.execute("INSERT INTO t VALUES (?)", (number,))
+            outcomes.append("done")
+        except oxlite.sqlite3.Error as error:
+            outcomes.append(type(error).__name__)
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
+    try:
+        with db.write() as connection:
+            connection.rollback()  # it keeps the writer, and has nothing to sync
+            for thread in threads:
+                thread.start()
+            while db.stats().writer_waiting < count:
+                time.sleep(0.001)
+    except oxlite.sqlite3.ProgrammingError:
+        pass
+    for thread in threads:
+        thread.join()
+    say(" ".join(outcomes))
+"""
+
+
+def test_all_of_a_batch_are_told_that_its_sync_has_failed(start: Start) -> None:
+    actor = start("standard")
+    for line in (
+        "import oxlite",
+        f"exec({_TOGETHER!r}, globals())",
+        "db = oxlite.Database(sys.argv[1], durable_commit='shared', timeout=30)",
+        "db.execute(\"INSERT INTO t VALUES ('begun')\")",
+    ):
+        assert actor.does(line) == "done"
+    assert actor.does("together(4)") == "done done done done"
+    assert actor.answer() == "done"
+    meets(actor, errno.EIO)
+    assert actor.does("together(4)") == " ".join(["CommitOutcomeUnknown"] * 4)
+    assert actor.answer() == "done"
+
+
 def test_an_open_transaction_is_not_committed_any_more(join: Join, path: Path) -> None:
     waiting, unlucky = join(), join()
     assert waiting.does("execute('BEGIN', 'SELECT x FROM t')") == "done"
