@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{
-    BackupTarget, Checkpoint, CheckpointMode, Glance, LockError, Locked, Mutex, OpenFlags,
-    OtherUsers, TransactionState, codes, other_users_of,
+    BackupTarget, Checkpoint, CheckpointMode, ConnectionCell, Glance, LockError, Locked, Mutex,
+    OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
 };
 
 use crate::error::{self, Error, Result};
@@ -31,8 +31,7 @@ use crate::write::wal::{self, Log, WalStatistics};
 /// It may be shared between threads; whoever uses it holds its lock.
 pub struct Connection {
     raw: oxlite_sqlite::Connection,
-    /// Taken only while the connection's own lock is held, and never across a call into SQLite.
-    statements: Mutex<StatementCache>,
+    statements: ConnectionCell<StatementCache>,
     profile: &'static Profile,
     busy: BusyPolicy,
     timeout: Duration,
@@ -98,8 +97,8 @@ impl Connection {
             (applied, writer, log.flatten(), shared)
         };
         Ok(Self {
+            statements: raw.cell(StatementCache::new(options.cached_statements)),
             raw,
-            statements: Mutex::new(StatementCache::new(options.cached_statements)),
             profile: options.profile,
             busy: options.busy.clone(),
             timeout: options.timeout,
@@ -342,15 +341,20 @@ impl Connection {
 
     /// A kept statement for `sql`, if one is at rest. Never waits.
     #[inline]
-    pub fn kept_statement(&self, sql: &str) -> Option<CachedStatement> {
-        self.statements.lock().take(sql)
+    pub fn kept_statement(&self, locked: &Locked<'_>, sql: &str) -> Option<Box<CachedStatement>> {
+        self.statements
+            .with(locked, |statements| statements.take(sql))
     }
 
     /// The statement for `text`, kept or prepared; `None` if it holds only space and comments.
     ///
     /// Preparing may read the schema, hence wait for a lock.
-    pub fn statement(&self, locked: &Locked<'_>, text: &str) -> Result<Option<CachedStatement>> {
-        if let Some(kept) = self.kept_statement(text) {
+    pub fn statement(
+        &self,
+        locked: &Locked<'_>,
+        text: &str,
+    ) -> Result<Option<Box<CachedStatement>>> {
+        if let Some(kept) = self.kept_statement(locked, text) {
             return Ok(Some(kept));
         }
         check_length(locked, text)?;
@@ -400,10 +404,15 @@ impl Connection {
     }
 
     /// Gives a statement back, reset, for the next time.
-    pub fn keep(&self, statement: CachedStatement, locked: &Locked<'_>) {
-        // Bound to a name so that the cache's lock is released before the evicted one is finalised.
-        let evicted = self.statements.lock().put(statement, locked);
-        drop(evicted);
+    #[inline]
+    pub fn keep(&self, statement: Box<CachedStatement>, locked: &Locked<'_>) {
+        // Finalised with the cell closed again.
+        let evicted = self
+            .statements
+            .with(locked, |statements| statements.put(statement, locked));
+        if let Some(evicted) = evicted {
+            evicted.finalize(locked);
+        }
     }
 
     /// Runs one of the transaction statements (BEGIN, COMMIT, ROLLBACK), keeping it prepared.
@@ -430,7 +439,7 @@ impl Connection {
 
     /// Lets go of all kept statements and closes. An open transaction is rolled back.
     pub fn close(&self, locked: Locked<'_>) -> Result<()> {
-        let kept = self.statements.lock().clear();
+        let kept = self.statements.with(&locked, StatementCache::clear);
         drop(kept);
         self.leave_log_alone(&locked);
         locked.close()?;

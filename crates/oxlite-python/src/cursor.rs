@@ -107,7 +107,7 @@ impl Cursor {
     }
 
     #[inline]
-    fn begin(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
+    fn begin<'c>(&'c self, py: Python<'c>) -> PyResult<Execution<'c>> {
         let origin = self.origin()?;
         if self.state.attributes_cell().get(py).is_closed {
             return Err(ProgrammingError::new_err(
@@ -118,7 +118,7 @@ impl Cursor {
         Execution::begin(py, origin.connection.get(), &self.state)
     }
 
-    fn begin_even_if_closed(&self, py: Python<'_>) -> PyResult<Execution<'_>> {
+    fn begin_even_if_closed<'c>(&'c self, py: Python<'c>) -> PyResult<Execution<'c>> {
         let origin = self.origin()?;
         origin.connection.get().check_thread()?;
         Execution::begin(py, origin.connection.get(), &self.state)
@@ -274,7 +274,7 @@ impl Cursor {
         // Stops what is running, and refuses if that is this very call's caller.
         match before.is_ok_and(|core| core.is_open()) {
             true => cursor.begin_even_if_closed(py)?.finish(py)?,
-            false => cursor.state.forget_active()?,
+            false => cursor.state.forget_active(py)?,
         }
         let origin = || Origin {
             connection: connection.clone().unbind(),

@@ -1,8 +1,8 @@
 //! What a cursor does to its connection: preparing, binding, stepping, fetching.
 //!
-//! Locks: the connection's (for which other threads wait), then the cursor's statement. Whoever has
-//! the first finds the second taken only by itself, further up its own stack: that is recursive use
-//! of the cursor, and refused. The connection is unlocked while code of the user's runs (parameter
+//! Locks: the connection's (for which other threads wait), then the cursor's statement, whose key
+//! is the GIL. Whoever has the first finds the second taken only by itself, further up its own stack: that is
+//! recursive use of the cursor, and refused. The connection is unlocked while code of the user's runs (parameter
 //! iterators and mappings, text and row factories), which may wait for threads that use it.
 //!
 //! A statement is stepped once by `execute` and then one row ahead of what has been fetched, so it
@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_core::{CachedStatement, Connection as Core};
-use oxlite_core::{Mutex, MutexGuard};
-use oxlite_sqlite::{Locked, Step, codes};
+use oxlite_sqlite::{Locked, Step, ValueRef, codes};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -60,7 +59,7 @@ impl Attributes {
 
 /// A statement that has a row to give.
 struct Active {
-    cached: CachedStatement,
+    cached: Box<CachedStatement>,
     converters: Option<Converters>,
     /// How much longer it may work.
     remaining: Option<Duration>,
@@ -71,9 +70,9 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// What changes as a cursor is used.
 pub(crate) struct State {
-    /// Locked for the whole of an execution.
-    active: Mutex<Option<Active>>,
-    /// The thread that has locked it latest.
+    /// Held for the whole of an execution.
+    active: GilCell<Option<Active>>,
+    /// The thread that has taken it latest.
     user: AtomicU64,
     attributes: GilCell<Attributes>,
 }
@@ -81,7 +80,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(row_factory: Option<Py<PyAny>>) -> Self {
         Self {
-            active: Mutex::new(None),
+            active: GilCell::new(None),
             user: AtomicU64::new(0),
             attributes: GilCell::new(Attributes::new(row_factory)),
         }
@@ -108,9 +107,8 @@ impl State {
 
     /// The cursor's statement, for this thread; `None` while an execution has it.
     #[inline]
-    fn try_active(&self) -> Option<MutexGuard<'_, Option<Active>>> {
-        // The GIL is held from here to the note of who has it.
-        let active = self.active.try_lock()?;
+    fn try_active<'c>(&'c self, py: Python<'c>) -> Option<RefMut<'c, Option<Active>>> {
+        let active = self.active.try_hold(py)?;
         self.user.store(current_thread(), Ordering::Relaxed);
         Some(active)
     }
@@ -121,20 +119,21 @@ impl State {
     }
 
     /// Takes the statement away from a cursor that is going.
-    pub(crate) fn take_active(&mut self) -> Option<CachedStatement> {
-        Some(self.active.get_mut().take()?.cached)
+    #[inline]
+    pub(crate) fn take_active(&mut self) -> Option<Box<CachedStatement>> {
+        Some(self.active.inner_mut().take()?.cached)
     }
 
     /// Lets go of the statement of a connection that is closed, which has ended it.
-    pub(crate) fn forget_active(&self) -> PyResult<()> {
-        let mut active = self.active.try_lock().ok_or_else(is_in_use)?;
+    pub(crate) fn forget_active(&self, py: Python<'_>) -> PyResult<()> {
+        let mut active = self.active.try_hold(py).ok_or_else(is_in_use)?;
         drop(active.take());
         Ok(())
     }
 
     /// For the cycle collector, which must not wait.
     pub(crate) fn traverse_converters(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Some(active) = self.active.try_lock() else {
+        let Some(active) = self.active.get_to_visit(visit) else {
             return Ok(());
         };
         let converters = active
@@ -154,7 +153,7 @@ fn is_in_use() -> PyErr {
 /// A cursor in use: its connection locked, its statement ours.
 pub(crate) struct Execution<'c> {
     // Fields are dropped in this order: the statement is given up before the connection.
-    active: MutexGuard<'c, Option<Active>>,
+    active: RefMut<'c, Option<Active>>,
     state: &'c State,
     locked: Locked<'c>,
     core: &'c Core,
@@ -163,8 +162,9 @@ pub(crate) struct Execution<'c> {
 
 impl<'c> Execution<'c> {
     /// Takes both locks.
+    #[inline]
     pub(crate) fn begin(
-        py: Python<'_>,
+        py: Python<'c>,
         connection: &'c Connection,
         state: &'c State,
     ) -> PyResult<Self> {
@@ -172,7 +172,7 @@ impl<'c> Execution<'c> {
         let mut locked = lock(py, core)?;
         let mut since = None;
         let active = loop {
-            if let Some(active) = state.try_active() {
+            if let Some(active) = state.try_active(py) {
                 break active;
             }
             // Another thread runs the user's code (an adapter, a factory) in the midst of an execution, with
@@ -305,25 +305,47 @@ impl<'c> Execution<'c> {
         cached: &mut CachedStatement,
         objects: &[Bound<'_, PyAny>],
     ) -> PyResult<Step> {
-        let mut values = Values::new();
-        parameters::push_values(&mut values, objects, cached)?;
-        let is_prompt = self.core.is_prompt(cached, &self.locked);
-        let work = |locked: &Locked<'_>| {
-            parameters::bind(cached, locked, &values)?;
-            cached.statement.step(locked)
-        };
-        let step = match is_prompt {
-            true => held(py, &self.locked, work),
-            false => detached(py, &self.locked, work),
-        };
-        step.map_err(|error| self.failed(py, error))
+        let locked = &self.locked;
+        let failed = |error| self.failed(py, error);
+        let wanted = cached.statement.parameter_count();
+        let is_prompt = self.core.is_prompt(cached, locked);
+        if cached.is_data_modification() && cached.statement.column_count(locked) == 0 {
+            // It ends with this step, before which its objects cannot go.
+            cached.statement.lending(locked, |lending| {
+                parameters::bind_each(objects, wanted, |index, value| {
+                    lending.bind(locked, index, value).map_err(failed)
+                })?;
+                let step = match is_prompt {
+                    true => held(py, locked, |locked| lending.step(locked)),
+                    false => detached(py, locked, |locked| lending.step(locked)),
+                };
+                step.map_err(failed)
+            })
+        } else {
+            let CachedStatement {
+                statement,
+                bound_bytes,
+                ..
+            } = cached;
+            parameters::bind_each(objects, wanted, |index, value| {
+                if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+                    *bound_bytes += bytes.len();
+                }
+                statement.bind(locked, index, value).map_err(failed)
+            })?;
+            let step = match is_prompt {
+                true => held(py, locked, |locked| statement.step(locked)),
+                false => detached(py, locked, |locked| statement.step(locked)),
+            };
+            step.map_err(failed)
+        }
     }
 
     /// Notes what users see of an execution that went well.
     fn conclude(
         &mut self,
         py: Python<'_>,
-        mut cached: CachedStatement,
+        mut cached: Box<CachedStatement>,
         step: Step,
         detect_types: DetectTypes,
         remaining: Option<Duration>,
@@ -432,6 +454,38 @@ impl<'c> Execution<'c> {
         if crossing.sets.is_empty() {
             return Ok(0);
         }
+        if !self.core.is_prompt(cached, &self.locked) {
+            return self.run_sets_detached(py, cached, crossing);
+        }
+        let locked = &self.locked;
+        let failed = |error| self.failed(py, error);
+        let wanted = cached.statement.parameter_count();
+        cached.statement.lending(locked, |lending| {
+            let mut rowcount = 0;
+            for set in &crossing.sets {
+                parameters::bind_each(set.as_slice(), wanted, |index, value| {
+                    lending.bind(locked, index, value).map_err(failed)
+                })?;
+                // Rows of RETURNING are discarded.
+                while hold
+                    .step(py, locked, |locked| lending.step(locked))
+                    .map_err(failed)?
+                    == Step::Row
+                {}
+                rowcount += locked.changes();
+            }
+            Ok(rowcount)
+        })
+    }
+
+    /// The same in one crossing, without the GIL: beside a busy thread it would be had again too late for
+    /// each of them.
+    fn run_sets_detached(
+        &self,
+        py: Python<'_>,
+        cached: &mut CachedStatement,
+        crossing: &Crossing<'_>,
+    ) -> PyResult<i64> {
         let mut failure = None;
         let mut values = Values::new();
         let mut count = 0;
@@ -445,21 +499,23 @@ impl<'c> Execution<'c> {
             count += 1;
         }
         let width = cached.statement.parameter_count();
-        let is_prompt = self.core.is_prompt(cached, &self.locked);
-        let work = |locked: &Locked<'_>| {
-            let mut rowcount = 0;
-            for index in 0..count {
-                parameters::bind(cached, locked, &values[index * width..(index + 1) * width])?;
-                // Rows of RETURNING are discarded.
-                while cached.statement.step(locked)? == Step::Row {}
-                rowcount += locked.changes();
-            }
-            Ok(rowcount)
-        };
-        let done = match is_prompt {
-            true => hold.step(py, &self.locked, work),
-            false => detached(py, &self.locked, work),
-        };
+        let statement = &mut cached.statement;
+        let done = detached(py, &self.locked, |locked| {
+            statement.lending(locked, |lending| {
+                let mut rowcount = 0;
+                for index in 0..count {
+                    for (position, value) in values[index * width..(index + 1) * width]
+                        .iter()
+                        .enumerate()
+                    {
+                        lending.bind(locked, position + 1, *value)?;
+                    }
+                    while lending.step(locked)? == Step::Row {}
+                    rowcount += locked.changes();
+                }
+                Ok(rowcount)
+            })
+        });
         let rowcount = done.map_err(|error| self.failed(py, error))?;
         match failure {
             Some(error) => Err(error),
@@ -473,7 +529,7 @@ impl<'c> Execution<'c> {
         py: Python<'_>,
         sql: &Bound<'_, PyString>,
         remaining: &mut Option<Duration>,
-    ) -> PyResult<Option<CachedStatement>> {
+    ) -> PyResult<Option<Box<CachedStatement>>> {
         self.finish(py)?;
         let core = self.connection.core()?;
         if !std::ptr::eq(Arc::as_ptr(core), self.core) {
@@ -488,7 +544,7 @@ impl<'c> Execution<'c> {
         };
         drop(replaced);
         let sql = sql.to_str()?;
-        if let Some(kept) = self.core.kept_statement(sql) {
+        if let Some(kept) = self.core.kept_statement(&self.locked, sql) {
             return Ok(Some(kept));
         }
         let prepared = self.within(remaining, || {

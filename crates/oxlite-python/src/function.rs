@@ -102,14 +102,16 @@ impl PythonAggregate {
                     return callback::report(py, error, self.class.bind(py));
                 }
             };
-            let raised = format!("user-defined aggregate's '{method}' method raised error");
             let result = Arguments::new(py, context).and_then(|arguments| arguments.call(&bound));
-            let (error, text) = match result.map(|result| use_result(&result)) {
+            let (error, unusable) = match result.map(|result| use_result(&result)) {
                 Ok(Ok(())) => return,
-                Ok(Err(error)) => (error, unusable.unwrap_or(&raised)),
-                Err(error) => (error, raised.as_str()),
+                Ok(Err(error)) => (error, unusable),
+                Err(error) => (error, None),
             };
-            fail(py, context, &error, text);
+            // Worded here alone: a method is called for each row.
+            let raised = || format!("user-defined aggregate's '{method}' method raised error");
+            let text = unusable.map_or_else(raised, str::to_owned);
+            fail(py, context, &error, &text);
             callback::report(py, error, self.class.bind(py));
         });
     }

@@ -197,11 +197,12 @@ thread_local! {
 }
 
 /// Takes the GIL back, if it was let go, when a step ends in whatever way.
-struct TakeBack;
+struct TakeBack<'t>(&'t Cell<Holding>);
 
-impl Drop for TakeBack {
+impl Drop for TakeBack<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if let Holding::LetGo(thread_state) = HOLDING.replace(Holding::No) {
+        if let Holding::LetGo(thread_state) = self.0.replace(Holding::No) {
             // SAFETY: saved by `on_progress` on this thread, restored once.
             unsafe { ffi::PyEval_RestoreThread(thread_state) };
         }
@@ -210,10 +211,14 @@ impl Drop for TakeBack {
 
 /// Runs `work`, a step that touches no Python object, with the GIL, which `on_progress` lets go if
 /// it takes long.
+#[inline]
 fn holding<T>(_py: Python<'_>, work: impl FnOnce() -> T) -> T {
-    HOLDING.set(Holding::Unwatched);
-    let _take_back = TakeBack;
-    work()
+    // Looked for once: in a shared library that is a call.
+    HOLDING.with(|holding| {
+        holding.set(Holding::Unwatched);
+        let _take_back = TakeBack(holding);
+        work()
+    })
 }
 
 /// Runs `work`, a callback from SQLite into Python, with the GIL, whatever the step that called it
@@ -268,6 +273,8 @@ thread_local! {
     static IN_SIGNAL_HANDLERS: Cell<bool> = const { Cell::new(false) };
     /// What a signal handler has raised in mid-statement.
     static SIGNALLED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// Whether that is anything.
+    static IS_SIGNALLED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Refuses an interpreter whose GIL has been switched off by force (`PYTHON_GIL=0`).
@@ -345,6 +352,7 @@ pub(crate) fn is_in_signal_handler() -> bool {
 /// Keeps an exception that has come up in mid-statement and is none of the statement's own, such as
 /// `KeyboardInterrupt`; whoever runs the statement raises it.
 pub(crate) fn keep_for_caller(raised: PyErr) {
+    IS_SIGNALLED.set(true);
     // The first one is the cause of those that follow.
     SIGNALLED.with_borrow_mut(|kept| {
         kept.get_or_insert(raised);
@@ -352,7 +360,17 @@ pub(crate) fn keep_for_caller(raised: PyErr) {
 }
 
 /// The exception that was kept in mid-statement.
+#[inline]
 pub(crate) fn take_kept() -> Option<PyErr> {
+    match IS_SIGNALLED.get() {
+        true => take_kept_now(),
+        false => None,
+    }
+}
+
+#[cold]
+fn take_kept_now() -> Option<PyErr> {
+    IS_SIGNALLED.set(false);
     SIGNALLED.take()
 }
 

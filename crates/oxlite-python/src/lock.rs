@@ -8,8 +8,25 @@ use crate::error::lock_failed;
 use crate::gil::{wait_for, wait_for_target, wait_to_glance};
 
 /// Locks the connection; while another thread has it, waits without the GIL.
+#[inline]
 pub(crate) fn lock<'c>(py: Python<'_>, core: &'c Core) -> PyResult<Locked<'c>> {
-    try_to_lock(py, core)?.map_err(lock_failed)
+    match core.try_lock() {
+        Some(Ok(locked)) => Ok(locked),
+        other => lock_unless(other, py, core),
+    }
+}
+
+#[cold]
+fn lock_unless<'c>(
+    tried: Option<Result<Locked<'c>, LockError>>,
+    py: Python<'_>,
+    core: &'c Core,
+) -> PyResult<Locked<'c>> {
+    let locked = match tried {
+        Some(locked) => locked,
+        None => wait_for(py, core)?,
+    };
+    locked.map_err(lock_failed)
 }
 
 /// Locks the connection only to look at it, which is allowed in every callback of it.

@@ -3,7 +3,8 @@
 //! 1. **Collecting** turns a sequence or mapping into objects of SQLite's own types. It may run the
 //!    user's code (a mapping's `__getitem__`, a buffer's export), so it happens with the connection
 //!    unlocked, unless the objects are such that no code of the user's can run.
-//! 2. **Binding** takes the values, borrowed from those objects, and needs no GIL.
+//! 2. **Binding** takes the values, borrowed from those objects. With them in between
+//!    ([`push_values`]) it needs no GIL.
 
 use std::ffi::CString;
 
@@ -264,18 +265,18 @@ pub(crate) fn value<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<ValueRe
     }))
 }
 
-/// Binds one parameter set.
+/// Binds one parameter set, each by its number (from 1) and value. Runs no code of the user's.
 #[inline]
-pub(crate) fn bind(
-    cached: &mut CachedStatement,
-    locked: &Locked<'_>,
-    values: &[ValueRef<'_>],
-) -> oxlite_sqlite::Result<()> {
-    for (index, value) in values.iter().enumerate() {
-        if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
-            cached.bound_bytes += bytes.len();
-        }
-        cached.statement.bind(locked, index + 1, *value)?;
+pub(crate) fn bind_each<'a>(
+    objects: &'a [Bound<'_, PyAny>],
+    wanted: usize,
+    mut bind: impl FnMut(usize, ValueRef<'a>) -> PyResult<()>,
+) -> PyResult<()> {
+    if wanted != objects.len() {
+        return Err(wrong_count(wanted, objects.len()));
+    }
+    for (position, object) in objects.iter().enumerate() {
+        bind(position + 1, supported(position, object)?)?;
     }
     Ok(())
 }

@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 #[pyclass(module = "oxlite.sqlite3", frozen)]
 pub(crate) struct Statement {
     /// Finalised with this object. None for SQL that holds only space and comments.
-    _prepared: Option<CachedStatement>,
+    _prepared: Option<Box<CachedStatement>>,
 }
 
 impl Statement {
-    pub(crate) fn new(prepared: Option<CachedStatement>) -> Self {
+    pub(crate) fn new(prepared: Option<Box<CachedStatement>>) -> Self {
         Self {
             _prepared: prepared,
         }

@@ -97,7 +97,22 @@ pub(crate) fn row_to_tuple<'py>(
     converters: Option<&Converters>,
     text_factory: &TextFactory<'_>,
 ) -> PyResult<RowTuple<'py>> {
+    let undecodable = |index, text| {
+        let name = cached.statement.column_name(locked, index);
+        undecodable(name.unwrap_or_default(), text)
+    };
     let mut unfinished = Vec::new();
+    if converters.is_none() && matches!(text_factory, TextFactory::Str) {
+        let tuple = tuple_of(py, row.len(), |index| match row.get(index) {
+            Ok(ValueRef::Text(text)) => match text_object(py, text) {
+                Ok(text) => Ok(text.into_any()),
+                Err(_) => Err(undecodable(index, text)),
+            },
+            Ok(other) => object_of_value(py, other),
+            Err(error) => Err(from_sqlite(py, &error)),
+        })?;
+        return Ok(RowTuple { tuple, unfinished });
+    }
     let tuple = tuple_of(py, row.len(), |index| {
         if let Some(converters) = converters
             && matches!(converters.get(index), Some(Some(_)))
@@ -122,10 +137,7 @@ pub(crate) fn row_to_tuple<'py>(
             }
             ValueRef::Text(text) => match text_object(py, text) {
                 Ok(text) => text.into_any(),
-                Err(_) => {
-                    let name = cached.statement.column_name(locked, index);
-                    return Err(undecodable(name.unwrap_or_default(), text));
-                }
+                Err(_) => return Err(undecodable(index, text)),
             },
             other => object_of_value(py, other)?,
         })

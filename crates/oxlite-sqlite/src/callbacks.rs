@@ -68,6 +68,10 @@ pub(crate) struct Callbacks {
     pub(crate) only_reading: OnlyReading,
     /// What the connection is used for, for those who watch it.
     pub(crate) usage: Arc<Usage>,
+    /// Whether the transaction that is open has had its snapshot since a statement of it began.
+    pub(crate) has_snapshot: Cell<bool>,
+    /// How many statements have been prepared.
+    pub(crate) prepared: Cell<u64>,
     /// Whether one of these is running that must not use its connection: all but `wal`, which may
     /// run a checkpoint. Also set by [`Locked::undisturbed`].
     pub(crate) is_running: Cell<bool>,

@@ -1,5 +1,6 @@
 //! The owner of a `sqlite3*`: opening, locking, closing. By subject below: what is shared (`handle`), what one
-//! asks (`state`) and sets (`settings`), how it is interrupted (`interrupt`), guards with fewer rights (`restricted`).
+//! asks (`state`) and sets (`settings`), how it is interrupted (`interrupt`), guards with fewer rights (`restricted`),
+//! what its lock protects beside it (`cell`).
 //!
 //! Invariants, which every unsafe block below leans on:
 //! - `State::database` is non-NULL and open until `State::availability` says that it is closed.
@@ -17,6 +18,7 @@
 //! - In a forked child nothing of an inherited handle is touched, least of all a mutex of it, which
 //!   another thread of the parent may have had; whoever shares the handle leaks his share.
 
+mod cell;
 mod handle;
 mod interrupt;
 mod restricted;
@@ -40,6 +42,7 @@ use crate::statement::Statement;
 use crate::usage::Watch;
 use crate::{fork_duties, vfs};
 
+pub use self::cell::ConnectionCell;
 pub(crate) use self::handle::Handle;
 pub use self::interrupt::InterruptHandle;
 pub use self::restricted::{BackupTarget, Glance};
@@ -330,6 +333,17 @@ impl<'c> Locked<'c> {
     /// Remembers a statement of ours, so that closing the connection finalises it.
     pub(crate) fn adopt_statement(&self, statement: NonNull<ffi::sqlite3_stmt>) {
         self.state.statements.borrow_mut().insert(statement);
+    }
+
+    /// Finalises a statement of ours, whose only owner gives it up.
+    pub(crate) fn finalize_statement(&self, statement: NonNull<ffi::sqlite3_stmt>) {
+        if self.state.statements.borrow_mut().remove(&statement) {
+            // SAFETY: a statement of this open connection, which this guard locks; it has just been
+            // forgotten, so it is finalised once.
+            unsafe { ffi::sqlite3_finalize(statement.as_ptr()) };
+            self.callbacks().after_writing(|| None);
+            self.callbacks().settle_silently();
+        }
     }
 
     /// Remembers a session, so that closing the connection deletes it.

@@ -71,8 +71,8 @@ pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, QueuePlace};
 pub use code::{RESULT_CODES, code_name};
 pub use commit_guard::CommitGuard;
 pub use connection::{
-    BackupTarget, Connection, Glance, InterruptHandle, LockError, Locked, OpenFlags,
-    TransactionState,
+    BackupTarget, Connection, ConnectionCell, Glance, InterruptHandle, LockError, Locked,
+    OpenFlags, TransactionState,
 };
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
@@ -88,7 +88,7 @@ pub use session::Session;
 pub use shared_page::SharedPage;
 pub use shared_page_view::SharedPageView;
 pub use sql::{begins_with_one_of, without_leading_space};
-pub use statement::{Prepared, Row, Statement, Step};
+pub use statement::{Lending, Prepared, Row, Statement, Step};
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};
 pub use vfs::{about_to_wait, call_after_failed_sync, call_before_waiting, let_read_marks_go};

@@ -229,7 +229,7 @@ impl<T> ReentrantMutex<T> {
         let me = this_thread();
         let since = Instant::now();
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
         // Said before looking at the owner, who looks here after letting go: one of them sees the other.
         fence(Ordering::SeqCst);
         while self.take(FREE, me).is_err() && self.take(FOR_WHO_WAITS, me).is_err() {
@@ -254,9 +254,13 @@ impl<T> ReentrantMutex<T> {
             true => FOR_WHO_WAITS,
             false => FREE,
         };
-        self.owner.store(next, Ordering::Release);
+        // The exchange is one barrier less than a store and a fence. In the order of all that is sequentially
+        // consistent it comes before the look at who waits; who waits has its fence in between as well.
+        self.owner.swap(next, Ordering::SeqCst);
+        // Of loom's, which takes an exchange for less than that.
+        #[cfg(all(test, loom))]
         fence(Ordering::SeqCst);
-        if self.waiting.load(Ordering::Relaxed) > 0 {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
             self.wake_one();
         }
     }

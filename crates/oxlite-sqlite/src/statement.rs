@@ -53,7 +53,10 @@ pub struct Statement {
     may_commit: bool,
     /// Whether it is BEGIN.
     begins: bool,
+    /// No other one of its connection has had it.
+    number: u64,
     has_row: bool,
+    is_finalized: bool,
     /// How often reads had been ended when it began: since then, it has been ended itself.
     began_after: u64,
 }
@@ -81,6 +84,7 @@ impl Locked<'_> {
             let prepared = self.prepare_bytes(rest, false)?;
             if let Some(mut statement) = prepared.statement {
                 while statement.step(self)? == Step::Row {}
+                statement.finalize(self);
             }
             // COMMIT counts as read-only.
             self.callbacks().after_writing(|| None);
@@ -124,6 +128,8 @@ impl Locked<'_> {
         };
         let statement = NonNull::new(raw).map(|raw| {
             self.adopt_statement(raw);
+            let prepared = &self.callbacks().prepared;
+            prepared.set(prepared.get() + 1);
             // SAFETY: a fresh statement of this locked connection.
             let read_only = unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0;
             Statement {
@@ -134,9 +140,11 @@ impl Locked<'_> {
                 takes_write_lock: !read_only && takes_write_lock(sql),
                 may_commit: !read_only || may_commit(sql),
                 begins: begins_with_one_of(sql, &["BEGIN"]),
+                number: prepared.get(),
                 raw,
                 handle: Arc::clone(self.handle()),
                 has_row: false,
+                is_finalized: false,
                 began_after: 0,
             }
         });
@@ -262,12 +270,61 @@ impl Statement {
     /// Binds parameter `index` (from 1). Text and blobs are copied by SQLite.
     #[inline]
     pub fn bind(&mut self, locked: &Locked<'_>, index: usize, value: ValueRef<'_>) -> Result<()> {
+        // SAFETY: SQLITE_TRANSIENT makes SQLite copy before the call returns.
+        unsafe { self.bind_as(locked, index, value, ffi::SQLITE_TRANSIENT()) }
+    }
+
+    /// Has text and blobs read where they are, and not copied, while `work` binds and steps. What it has
+    /// bound is NULL again afterwards; a statement that it leaves at a row is stopped.
+    ///
+    /// All that SQLite reads of bound values it reads while the statement runs (as the tracer and a new
+    /// preparation do), or when they are bound anew.
+    #[inline]
+    pub fn lending<'v, T>(
+        &mut self,
+        locked: &Locked<'_>,
+        work: impl FnOnce(&mut Lending<'_, 'v>) -> T,
+    ) -> T {
+        /// Takes back what was lent, also if `work` panics.
+        struct TakeBack<'s, 'v, 'l>(Lending<'s, 'v>, &'l Locked<'l>);
+        impl Drop for TakeBack<'_, '_, '_> {
+            #[inline]
+            fn drop(&mut self) {
+                if self.0.has_lent {
+                    self.0.end(self.1);
+                }
+            }
+        }
+        let lending = Lending {
+            is_ours: self.belongs_to(locked),
+            statement: self,
+            has_lent: false,
+            _values: PhantomData,
+        };
+        let mut take_back = TakeBack(lending, locked);
+        work(&mut take_back.0)
+    }
+
+    /// Binds one parameter.
+    ///
+    /// # Safety
+    ///
+    /// With SQLITE_STATIC, text and bytes stay where they are until the parameter is bound anew or
+    /// cleared, and the statement does not run any more.
+    #[inline]
+    unsafe fn bind_as(
+        &mut self,
+        locked: &Locked<'_>,
+        index: usize,
+        value: ValueRef<'_>,
+        keeping: ffi::sqlite3_destructor_type,
+    ) -> Result<()> {
         self.check_owner(locked)?;
         let raw = self.raw.as_ptr();
         let index = c_int::try_from(index).map_err(|_| Error::from_code(ffi::SQLITE_RANGE))?;
         // SAFETY: live statement under its lock. Pointers are valid for the lengths given, never
-        // NULL (a Rust slice's is dangling at worst, with length 0), and SQLITE_TRANSIENT makes
-        // SQLite copy before the call returns.
+        // NULL (a Rust slice's is dangling at worst, with length 0); for how long, see this function's
+        // contract.
         let code = unsafe {
             match value {
                 ValueRef::Null => ffi::sqlite3_bind_null(raw, index),
@@ -278,7 +335,7 @@ impl Statement {
                     index,
                     text.as_ptr().cast(),
                     text.len() as u64,
-                    ffi::SQLITE_TRANSIENT(),
+                    keeping,
                     ffi::SQLITE_UTF8 as _,
                 ),
                 ValueRef::Blob(bytes) => ffi::sqlite3_bind_blob64(
@@ -286,7 +343,7 @@ impl Statement {
                     index,
                     bytes.as_ptr().cast(),
                     bytes.len() as u64,
-                    ffi::SQLITE_TRANSIENT(),
+                    keeping,
                 ),
             }
         };
@@ -298,6 +355,15 @@ impl Statement {
         if self.check_owner(locked).is_ok() {
             // SAFETY: live statement under its lock.
             unsafe { ffi::sqlite3_clear_bindings(self.raw.as_ptr()) };
+        }
+    }
+
+    /// Finalises the statement now. Dropping it does so as well, at the price of a list that other threads
+    /// may look at.
+    pub fn finalize(mut self, locked: &Locked<'_>) {
+        if self.belongs_to(locked) {
+            locked.finalize_statement(self.raw);
+            self.is_finalized = true;
         }
     }
 
@@ -336,7 +402,7 @@ impl Statement {
         }
         if outcome != Ok(Step::Row) {
             // SAFETY: live statement under its lock; the text lives as long as it does.
-            locked.callbacks().after_writing(|| unsafe {
+            locked.callbacks().after_statement(self.number, || unsafe {
                 let sql = ffi::sqlite3_sql(self.raw.as_ptr());
                 (!sql.is_null()).then(|| CStr::from_ptr(sql))
             });
@@ -469,9 +535,49 @@ impl Statement {
     }
 }
 
+/// A statement whose parameters read what they are bound to where it is: see [`Statement::lending`].
+pub struct Lending<'s, 'v> {
+    statement: &'s mut Statement,
+    /// Whether the guard with which it ends is the statement's own connection's.
+    is_ours: bool,
+    has_lent: bool,
+    /// What is lent lives at least as long as this.
+    _values: PhantomData<fn(&'v [u8])>,
+}
+
+impl<'v> Lending<'_, 'v> {
+    /// Binds parameter `index` (from 1).
+    #[inline]
+    pub fn bind(&mut self, locked: &Locked<'_>, index: usize, value: ValueRef<'v>) -> Result<()> {
+        if !self.is_ours {
+            return Err(Error::from_code(ffi::SQLITE_MISUSE));
+        }
+        self.has_lent |= matches!(value, ValueRef::Text(_) | ValueRef::Blob(_));
+        // SAFETY: the value outlives the call of `lending`, at whose end the statement does not run and the
+        // parameter is cleared.
+        unsafe {
+            self.statement
+                .bind_as(locked, index, value, ffi::SQLITE_STATIC())
+        }
+    }
+
+    /// Runs to the next row or to the end: [`Statement::step`].
+    #[inline]
+    pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
+        self.statement.step(locked)
+    }
+
+    fn end(&mut self, locked: &Locked<'_>) {
+        if self.statement.has_row {
+            let _ = self.statement.reset(locked);
+        }
+        self.statement.clear_bindings(locked);
+    }
+}
+
 impl Drop for Statement {
     fn drop(&mut self) {
-        if !self.handle.leak_inherited() {
+        if !self.handle.leak_inherited() && !self.is_finalized {
             self.handle.finalize(self.raw);
         }
     }
@@ -498,7 +604,7 @@ impl Row<'_> {
     }
 
     /// The value of column `index` (from 0), borrowed from SQLite until the row is dropped.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: usize) -> Result<ValueRef<'_>> {
         if index >= self.column_count {
             return Err(Error::from_code(ffi::SQLITE_RANGE));

@@ -76,7 +76,13 @@ impl Callbacks {
     fn note_use_now(&self) {
         let usage = &self.usage;
         usage.thread_id.store(current_thread(), Ordering::Relaxed);
-        if self.main_transaction_state() == TransactionState::None {
+        let is_in_transaction = !self.is_autocommit();
+        if is_in_transaction && self.has_snapshot.get() {
+            return; // which it keeps to the end of the transaction
+        }
+        let has_snapshot = self.main_transaction_state() != TransactionState::None;
+        self.has_snapshot.set(is_in_transaction && has_snapshot);
+        if !has_snapshot {
             usage
                 .since_ms
                 .store(coarse_milliseconds(), Ordering::Relaxed);

@@ -29,7 +29,7 @@ impl<'a> ValueRef<'a> {
     /// # Safety
     ///
     /// `value` is a protected value, used by this thread only, that lives unchanged during `'a`.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn from_c(value: NonNull<ffi::sqlite3_value>) -> Result<Self> {
         let raw = value.as_ptr();
         // SAFETY: see this function's contract. The type is asked first and the value read in it,

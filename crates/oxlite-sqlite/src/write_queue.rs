@@ -34,12 +34,17 @@ pub trait WriteQueue: Send {
     fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>);
 
     /// Called when that statement, or a later one of the same transaction, has ended and the lock is
-    /// still held.
-    fn hold(&self, sql: &CStr);
+    /// still held. Whether this is what others can read of it now: the same statement need not tell it
+    /// again.
+    fn hold(&self, sql: &CStr) -> bool;
 
     /// Called when the lock has been let go, or was not taken.
     fn leave(&self);
 }
+
+/// How often a statement that is run again and again does not tell, where it was too early for news: the queue
+/// looks at its clock.
+const NOT_AGAIN: u32 = 31;
 
 /// A connection's queue, and whether it has let the connection in.
 pub(crate) struct Place {
@@ -47,6 +52,11 @@ pub(crate) struct Place {
     has_entered: Cell<bool>,
     /// Whether the statement that follows tells that the lock is held.
     is_told_later: Cell<bool>,
+    /// The number of the statement that has told last; 0 if it is unknown. Others can read of it, or it was
+    /// too early for news.
+    told: Cell<u64>,
+    /// How often it need not tell again, in this transaction.
+    not_again: Cell<u32>,
     /// That of the process that opened the connection.
     generation: u32,
 }
@@ -57,6 +67,8 @@ impl Default for Place {
             queue: OnceCell::new(),
             has_entered: Cell::new(false),
             is_told_later: Cell::new(false),
+            told: Cell::new(0),
+            not_again: Cell::new(0),
             generation: fork::generation(),
         }
     }
@@ -132,6 +144,17 @@ impl Callbacks {
     /// still held.
     #[inline]
     pub(crate) fn after_writing<'s>(&self, sql: impl FnOnce() -> Option<&'s CStr>) {
+        self.after_statement(0, sql);
+    }
+
+    /// The same, for the statement of that number.
+    #[inline]
+    pub(crate) fn after_statement<'s>(&self, number: u64, sql: impl FnOnce() -> Option<&'s CStr>) {
+        let (told, not_again) = (&self.write_queue.told, &self.write_queue.not_again);
+        if number != 0 && told.get() == number && not_again.get() > 0 && !self.is_autocommit() {
+            not_again.set(not_again.get() - 1);
+            return; // it goes on in the transaction in which it has told
+        }
         // A statement of our own is none of those that have asked.
         if !self.write_queue.has_entered.get() || self.is_silent.get() || self.is_queue_inherited()
         {
@@ -144,10 +167,13 @@ impl Callbacks {
             if !self.write_queue.is_told_later.get()
                 && let Some(sql) = sql()
             {
-                queue.hold(sql);
+                let is_noted = queue.hold(sql);
+                told.set(number);
+                not_again.set(if is_noted { u32::MAX } else { NOT_AGAIN });
             }
         } else {
             self.write_queue.has_entered.set(false);
+            told.set(0);
             queue.leave();
         }
     }
@@ -158,6 +184,7 @@ impl Callbacks {
             && !self.is_queue_inherited()
             && let Some(queue) = self.write_queue.queue.get()
         {
+            self.write_queue.told.set(0);
             queue.hold(sql);
         }
     }
@@ -173,7 +200,10 @@ impl Callbacks {
             Some(_) if self.main_transaction_state() != TransactionState::Write => {
                 self.after_writing(|| None);
             }
-            Some(queue) => queue.work(&|| self.writing_statement()),
+            Some(queue) => {
+                self.write_queue.told.set(0);
+                queue.work(&|| self.writing_statement());
+            }
             None => {}
         }
     }
@@ -241,6 +271,7 @@ impl Callbacks {
 
     /// When the connection has been closed, and its locks are gone.
     pub(crate) fn leave_write_queue(&self) {
+        self.write_queue.told.set(0);
         if self.write_queue.has_entered.take()
             && let Some(queue) = self.write_queue.queue.get()
         {
@@ -253,7 +284,20 @@ impl Callbacks {
             return TransactionState::None;
         };
         // SAFETY: called while the connection is open and locked by this thread; "main" always exists.
-        TransactionState::of(unsafe { ffi::sqlite3_txn_state(database.as_ptr(), c"main".as_ptr()) })
+        let state = |schema| unsafe { ffi::sqlite3_txn_state(database.as_ptr(), schema) };
+        // Where no database has one, "main" need not be looked for by its name.
+        match state(std::ptr::null()) {
+            ffi::SQLITE_TXN_NONE => TransactionState::None,
+            _ => TransactionState::of(state(c"main".as_ptr())),
+        }
+    }
+
+    /// Whether no transaction is open.
+    #[inline]
+    pub(crate) fn is_autocommit(&self) -> bool {
+        // SAFETY: called while the connection is open and locked by this thread.
+        self.database()
+            .is_none_or(|database| unsafe { ffi::sqlite3_get_autocommit(database.as_ptr()) != 0 })
     }
 }
 

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use oxlite_sqlite::{
-    Connection, LockError, Locked, OpenFlags, Statement, Step, TransactionState, ValueRef, codes,
+    BusyWait, Connection, LockError, Locked, OpenFlags, Statement, Step, TransactionState,
+    ValueRef, WriteQueue, codes,
 };
 
 fn memory() -> Connection {
@@ -41,6 +42,125 @@ fn every_storage_class_makes_the_round_trip() {
         assert!(row.get(1).is_err(), "there is one column");
         statement.reset(&locked).expect("resets");
     }
+}
+
+#[test]
+fn what_is_lent_is_read_in_place_and_given_back() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let mut create = prepare(&locked, "CREATE TABLE t(a, b)");
+    create.step(&locked).expect("creates");
+    let mut insert = prepare(&locked, "INSERT INTO t VALUES(?1, ?2)");
+    for text in ["short".to_owned(), "x".repeat(100_000), String::new()] {
+        let outcome = insert.lending(&locked, |lending| {
+            lending.bind(&locked, 1, ValueRef::Text(text.as_bytes()))?;
+            lending.bind(&locked, 2, ValueRef::Blob(text.as_bytes()))?;
+            lending.step(&locked)
+        });
+        assert_eq!(outcome, Ok(Step::Done));
+        drop(text);
+        assert_eq!(insert.step(&locked), Ok(Step::Done), "with NULL, twice");
+    }
+    let mut select = prepare(
+        &locked,
+        "SELECT group_concat(a || length(b)), count(*) FROM t",
+    );
+    assert_eq!(select.step(&locked), Ok(Step::Row));
+    let row = select.row(&locked).expect("a row");
+    let all = format!("short5,{}100000,0", "x".repeat(100_000));
+    assert_eq!(row.get(0), Ok(ValueRef::Text(all.as_bytes())));
+    assert_eq!(row.get(1), Ok(ValueRef::Integer(6)));
+}
+
+#[test]
+fn a_statement_left_at_a_row_of_what_is_lent_is_stopped() {
+    let (one, two) = (memory(), memory());
+    let (locked, other) = (one.lock().expect("open"), two.lock().expect("open"));
+    let mut statement = prepare(&locked, "SELECT ?1");
+    let text = "lent".to_owned();
+    let refused = statement.lending(&other, |lending| {
+        lending.bind(&locked, 1, ValueRef::Text(text.as_bytes()))
+    });
+    assert_eq!(
+        refused.expect_err("refused").code(),
+        codes::SQLITE_MISUSE,
+        "with the guard of another connection it could not be given back"
+    );
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        statement.lending(&locked, |lending| {
+            lending
+                .bind(&locked, 1, ValueRef::Text(text.as_bytes()))
+                .expect("binds");
+            assert_eq!(lending.step(&locked), Ok(Step::Row));
+            panic!("meant");
+        });
+    }));
+    assert!(panicked.is_err());
+    drop(text);
+    assert!(statement.row(&locked).is_none());
+    assert_eq!(statement.step(&locked), Ok(Step::Row));
+    let row = statement.row(&locked).expect("a row");
+    assert_eq!(row.get(0), Ok(ValueRef::Null));
+}
+
+#[test]
+fn a_cell_opens_with_its_own_connections_guard() {
+    let (one, two) = (memory(), memory());
+    let cell = one.cell(1);
+    let (locked, other) = (one.lock().expect("open"), two.lock().expect("open"));
+    cell.with(&locked, |value| *value += 1);
+    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        cell.with(&other, |value| *value += 1);
+    }));
+    assert!(opened.is_err());
+    assert_eq!(cell.with(&locked, |value| *value), 2);
+}
+
+/// A queue that lets everybody in, and counts what it is told. It is told too early at first.
+struct Told(Arc<AtomicU32>);
+
+impl WriteQueue for Told {
+    fn enter(&self, _wait: &BusyWait<'_>) -> oxlite_sqlite::Result<()> {
+        Ok(())
+    }
+
+    fn work<'s>(&self, _sql: &dyn Fn() -> Option<&'s std::ffi::CStr>) {}
+
+    fn hold(&self, _sql: &std::ffi::CStr) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) >= 3
+    }
+
+    fn leave(&self) {}
+}
+
+#[test]
+fn a_statement_run_again_and_again_tells_the_queue_until_it_is_noted() {
+    let connection = memory();
+    let locked = connection.lock().expect("open");
+    let told = Arc::new(AtomicU32::new(0));
+    let run = |sql| prepare(&locked, sql).step(&locked).expect("runs");
+    run("CREATE TABLE t(a)");
+    locked.set_write_queue(Box::new(Told(Arc::clone(&told))));
+    let mut insert = prepare(&locked, "INSERT INTO t VALUES(1)");
+    let mut update = prepare(&locked, "UPDATE t SET a = 2");
+    let mut again = |times: u32| {
+        let before = told.load(Ordering::Relaxed);
+        for _ in 0..times {
+            insert.step(&locked).expect("inserts");
+        }
+        told.load(Ordering::Relaxed) - before
+    };
+    run("BEGIN IMMEDIATE");
+    assert_eq!(again(1), 1);
+    assert_eq!(again(31), 0, "it was too early for news");
+    assert_eq!(again(64), 2, "once more each time");
+    assert_eq!(again(1000), 0, "it is noted");
+    update.step(&locked).expect("updates");
+    assert_eq!(again(1000), 1, "another statement was, meanwhile");
+    run("COMMIT");
+    run("BEGIN IMMEDIATE");
+    assert_eq!(again(1000), 1, "a new transaction");
+    run("ROLLBACK");
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::read::sql::StatementKind;
 /// smaller ones are left for the next binding to replace, which saves a call.
 const KEPT_BINDINGS_BYTES: usize = 4096;
 
+/// For so many texts it is remembered where they are kept, by where they stand in memory.
+const REMEMBERED: usize = 16;
+
 /// A prepared statement with what Oxlite knows about it.
 pub struct CachedStatement {
     /// The statement itself.
@@ -36,12 +39,12 @@ pub struct CachedStatement {
 }
 
 impl CachedStatement {
-    pub(crate) fn new(statement: Statement, sql: &str, locked: &Locked<'_>) -> Self {
+    pub(crate) fn new(statement: Statement, sql: &str, locked: &Locked<'_>) -> Box<Self> {
         let has_named_parameters = (1..=statement.parameter_count()).any(|index| {
             let name = statement.parameter_name(locked, index);
             name.is_some_and(|name| !name.starts_with('?'))
         });
-        Self {
+        Box::new(Self {
             statement,
             has_named_parameters,
             sql: sql.into(),
@@ -49,13 +52,23 @@ impl CachedStatement {
             kind: StatementKind::of(sql),
             bound_bytes: 0,
             note: None,
-        }
+        })
     }
 
     /// Whether it begins with INSERT, UPDATE, DELETE or REPLACE.
     #[inline]
     pub fn is_data_modification(&self) -> bool {
         self.kind == StatementKind::DataModification
+    }
+
+    /// Finalises it now.
+    #[cold]
+    pub(crate) fn finalize(self, locked: &Locked<'_>) {
+        let Self {
+            statement, note, ..
+        } = self;
+        statement.finalize(locked);
+        drop(note);
     }
 
     /// The SQL text it was prepared from.
@@ -67,7 +80,7 @@ impl CachedStatement {
 /// A place in the cache. It stays reserved for its SQL while the statement is taken.
 struct Slot {
     sql: Arc<str>,
-    at_rest: Option<CachedStatement>,
+    at_rest: Option<Box<CachedStatement>>,
     last_used: u64,
 }
 
@@ -75,6 +88,9 @@ struct Slot {
 pub(crate) struct StatementCache {
     slots: Vec<Slot>,
     by_sql: HashMap<Arc<str>, usize, RandomState>,
+    /// Where the text was kept that stood at an address, last time. The same text most often stands
+    /// where it did, and comparing it with one other is quicker than its hash.
+    remembered: [usize; REMEMBERED],
     capacity: usize,
     clock: u64,
 }
@@ -84,6 +100,7 @@ impl StatementCache {
         Self {
             slots: Vec::new(),
             by_sql: HashMap::default(),
+            remembered: [0; REMEMBERED],
             capacity,
             clock: 0,
         }
@@ -91,9 +108,16 @@ impl StatementCache {
 
     /// Takes the statement for `sql` out, if one is at rest.
     #[inline]
-    pub(crate) fn take(&mut self, sql: &str) -> Option<CachedStatement> {
-        let slot = *self.by_sql.get(sql)?;
-        self.slots[slot].at_rest.take()
+    pub(crate) fn take(&mut self, sql: &str) -> Option<Box<CachedStatement>> {
+        // Whatever allocates memory for texts aligns it to that.
+        let remembered = &mut self.remembered[(sql.as_ptr().addr() / 16) % REMEMBERED];
+        if let Some(slot) = self.slots.get_mut(*remembered)
+            && *slot.sql == *sql
+        {
+            return slot.at_rest.take();
+        }
+        *remembered = *self.by_sql.get(sql)?;
+        self.slots[*remembered].at_rest.take()
     }
 
     /// Keeps a statement that has been reset; the longest unused one goes when there are too many.
@@ -101,9 +125,9 @@ impl StatementCache {
     #[inline]
     pub(crate) fn put(
         &mut self,
-        mut cached: CachedStatement,
+        mut cached: Box<CachedStatement>,
         locked: &Locked<'_>,
-    ) -> Option<CachedStatement> {
+    ) -> Option<Box<CachedStatement>> {
         if cached.bound_bytes > KEPT_BINDINGS_BYTES {
             cached.statement.clear_bindings(locked);
         }
@@ -162,7 +186,7 @@ impl StatementCache {
         self.by_sql.clear();
         self.slots
             .drain(..)
-            .filter_map(|slot| slot.at_rest)
+            .filter_map(|slot| slot.at_rest.map(|kept| *kept))
             .collect()
     }
 }
@@ -173,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    fn prepare(locked: &Locked<'_>, sql: &str) -> CachedStatement {
+    fn prepare(locked: &Locked<'_>, sql: &str) -> Box<CachedStatement> {
         let prepared = locked.prepare(sql, true).expect("valid SQL");
         CachedStatement::new(prepared.statement.expect("a statement"), sql, locked)
     }
@@ -198,6 +222,24 @@ mod tests {
         assert_eq!(evicted.sql(), "SELECT 2");
         assert!(cache.take("SELECT 1").is_some());
         assert!(cache.take("SELECT 3").is_some());
+    }
+
+    #[test]
+    fn a_text_is_told_from_another_that_stood_in_its_place() {
+        let connection = Connection::open(c":memory:", OpenFlags::default()).expect("opens");
+        let locked = connection.lock().expect("open");
+        let mut cache = StatementCache::new(2);
+        let mut text = *b"SELECT 1";
+        for digit in *b"12341212" {
+            text[7] = digit;
+            let sql = std::str::from_utf8(&text).expect("ASCII");
+            let kept = cache.take(sql);
+            let cached = kept.unwrap_or_else(|| prepare(&locked, sql));
+            assert_eq!(cached.sql(), sql);
+            drop(cache.put(cached, &locked));
+        }
+        assert!(!cache.clear().is_empty());
+        assert!(cache.take("SELECT 2").is_none());
     }
 
     #[test]

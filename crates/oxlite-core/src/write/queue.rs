@@ -222,11 +222,12 @@ impl WriteQueue for InFront {
         }
     }
 
-    fn hold(&self, sql: &CStr) {
+    fn hold(&self, sql: &CStr) -> bool {
         let mut wait = self.0.wait.lock();
         wait.entered = None;
-        if let Some(pass) = &mut wait.pass {
-            pass.hold(sql);
+        match &mut wait.pass {
+            Some(pass) => pass.hold(sql),
+            None => false,
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -28,6 +29,31 @@ pub(super) enum Availability {
     Closed,
 }
 
+/// Hashes addresses, which nobody outside chooses. A statement that is prepared for one use is put into its set
+/// and taken out again.
+#[derive(Default)]
+pub(super) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_usize(&mut self, address: usize) {
+        // By the golden ratio, which spreads what differs in few bits; the lowest ones are all the same.
+        let mixed = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed.rotate_left(32);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 pub(super) struct State {
     pub(super) database: *mut ffi::sqlite3,
     pub(super) availability: Cell<Availability>,
@@ -35,7 +61,8 @@ pub(super) struct State {
     pub(super) depth: Cell<u32>,
     /// Our statements that are not finalised. SQLite's own list also holds those that virtual
     /// tables prepared for themselves, which are theirs to finalise.
-    pub(super) statements: RefCell<HashSet<NonNull<ffi::sqlite3_stmt>>>,
+    pub(super) statements:
+        RefCell<HashSet<NonNull<ffi::sqlite3_stmt>, BuildHasherDefault<AddressHasher>>>,
     /// What SQLite calls back. It points here, so this is boxed; see `callbacks.rs`.
     pub(super) callbacks: Box<Callbacks>,
     /// Our sessions that are not deleted. SQLite must not be left with one when it closes.
@@ -174,7 +201,15 @@ impl Handle {
     ///
     /// Sessions are left for later while this thread has more guards than `own_guards`, those that
     /// the caller knows not to be inside SQLite.
+    #[inline]
     pub(super) fn finalize_orphans(&self, own_guards: u32) {
+        if self.has_orphans.load(Ordering::SeqCst) {
+            self.finalize_orphans_now(own_guards);
+        }
+    }
+
+    #[cold]
+    fn finalize_orphans_now(&self, own_guards: u32) {
         while self.has_orphans.load(Ordering::SeqCst) && !self.is_inherited() {
             let Some(state) = self.state.try_lock() else {
                 return;

@@ -437,12 +437,12 @@ impl Pass {
     }
 
     /// Notes for others that the lock is held, and for what.
-    pub(super) fn hold(&mut self, sql: &CStr) {
+    pub(super) fn hold(&mut self, sql: &CStr) -> bool {
         let note = {
             let mut line = self.lane.line();
             let note = line.note.get_or_insert_with(Note::new);
             if !note.is_news() {
-                return;
+                return false;
             }
             note.set_statement(sql);
             note.to_bytes()
@@ -451,6 +451,7 @@ impl Pass {
         if let Some(mut gate) = self.lane.gate() {
             gate.publish(&note);
         }
+        true
     }
 }
 
