@@ -41,8 +41,7 @@ READS.operation("get by integer key", 3_000)(partial(_get, "by_integer", int))
 READS.operation("get by text key", 2_500)(partial(_get, "by_text", text_key))
 
 
-@READS.operation("get by text key in a transaction", 6_000)
-def get_in_transaction(peer: Peer, count: int) -> Batch:
+def _get_in_transaction(table: str, key: Call, peer: Peer, count: int) -> Batch:
     """Without the locks: the driver and the look-up alone."""
     execute = peer.file.execute
 
@@ -50,8 +49,16 @@ def get_in_transaction(peer: Peer, count: int) -> Batch:
         execute("COMMIT")
         return characters
 
-    alone = _get("by_text", text_key, peer, count)
+    alone = _get(table, key, peer, count)
     return dataclasses.replace(alone, before=lambda: execute("BEGIN"), result=committed)
+
+
+READS.operation("get by integer key in a transaction", 8_000)(
+    partial(_get_in_transaction, "by_integer", int)
+)
+READS.operation("get by text key in a transaction", 6_000)(
+    partial(_get_in_transaction, "by_text", text_key)
+)
 
 
 @READS.operation("get by named parameter (dict)", 8_000)
