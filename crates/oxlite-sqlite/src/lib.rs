@@ -91,7 +91,7 @@ pub use sql::{begins_with_one_of, without_leading_space};
 pub use statement::{Lending, Prepared, Row, Statement, Step};
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};
-pub use vfs::{about_to_wait, call_after_failed_sync, call_before_waiting, let_read_marks_go};
+pub use vfs::{about_to_wait, call_after_failed_sync, call_before_waiting};
 pub use write_queue::WriteQueue;
 
 /// Whether `sql` ends in a complete statement (<https://sqlite.org/c3ref/complete.html>).

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
 
@@ -38,11 +39,6 @@ static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
 pub fn call_before_waiting(hook: fn()) {
     // A second caller means a second layer above, which there is not.
     let _ = BEFORE_WAITING.set(hook);
-}
-
-/// Lets go the read marks that this process keeps and nobody in it uses (docs/kept-read-marks.md).
-pub fn let_read_marks_go() {
-    file_locks::let_all_go();
 }
 
 /// Tells the layer above that this thread is about to wait. Kept read marks are let go before.
@@ -94,23 +90,29 @@ struct Tail {
     reads: Reads,
 }
 
-/// Whether reads follow one another with nothing committed between them.
+/// Whether reads follow one another fast, with nothing committed between them.
 struct Reads {
     /// The header of the WAL's index in shared memory; NULL as long as that is not mapped.
     header: *const [AtomicU32; HEADER_WORDS],
     /// The checksum of the header at the end of the latest read.
     checksum: [u32; 2],
-    /// How many reads have ended with this one.
+    /// How many reads have ended with this one since the clock was looked at.
     count: u32,
+    /// When that was.
+    since: Option<Instant>,
+    /// Whether those before that were fast.
+    are_fast: bool,
 }
 
 /// The header (<https://sqlite.org/walformat.html#the_wal_index_header>), of which the last two words are a
 /// checksum of the others.
 const HEADER_WORDS: usize = 12;
 
-/// So many reads must have found the same header before a read mark is kept. Where others commit all the time,
-/// what is kept stands in their way: see docs/kept-read-marks.md.
+/// So many reads must have found the same header before a read mark is kept, in this time. Where others commit
+/// all the time, what is kept stands in their way, and where reads are rare it saves nothing: see
+/// docs/kept-read-marks.md.
 const CALM_READS: u32 = 16;
+const CALM_WITHIN: Duration = Duration::from_millis(1);
 
 /// The first of the locks that are read marks: `WAL_READ_LOCK(0)`.
 const FIRST_READ_MARK: c_int = 3;
@@ -120,9 +122,11 @@ impl Reads {
         header: ptr::null(),
         checksum: [0; 2],
         count: 0,
+        since: None,
+        are_fast: false,
     };
 
-    /// Notes the end of a read; whether it is one of many between which nothing was committed.
+    /// Notes the end of a read; whether it is one of many that came fast, and between which nothing was committed.
     ///
     /// # Safety
     ///
@@ -135,11 +139,18 @@ impl Reads {
         };
         let checksum = [first, second].map(|word| word.load(Ordering::Relaxed));
         if checksum != self.checksum {
-            (self.checksum, self.count) = (checksum, 0);
+            self.checksum = checksum;
+            (self.count, self.since, self.are_fast) = (0, None, false);
             return false;
         }
-        self.count = self.count.saturating_add(1);
-        self.count >= CALM_READS
+        self.count += 1;
+        if self.count >= CALM_READS {
+            let now = Instant::now();
+            let took = self.since.map(|since| now.duration_since(since));
+            self.are_fast = took.is_some_and(|took| took < CALM_WITHIN);
+            (self.count, self.since) = (0, Some(now));
+        }
+        self.are_fast
     }
 }
 

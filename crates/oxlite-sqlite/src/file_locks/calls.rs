@@ -8,11 +8,10 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
 
 use super::inode::{request_lock, set_byte};
 use super::keeper;
-use super::kept::{FIRST_BYTE, LAST_BYTE, Mark};
+use super::kept::{FIRST_BYTE, LAST_BYTE};
 use super::registry::REGISTRY;
 use super::table::{self, Entry};
 use crate::fork;
@@ -111,7 +110,11 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
         Some(kept) if kind == libc::F_RDLCK => {
             set_byte(canonical, kept, libc::F_UNLCK);
         }
-        None if kind == libc::F_UNLCK && MAY_KEEP.get() && keep(canonical, mark, bytes.start) => {
+        None if kind == libc::F_UNLCK
+            && MAY_KEEP.get()
+            && (mark.is_watched() || keeper::watch(canonical, mark))
+            && mark.keep(bytes.start) =>
+        {
             return 0;
         }
         _ => {}
@@ -122,36 +125,11 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
     if let Some(kept) = kept
         && kind == libc::F_WRLCK
         && result != 0
-        && !mark.keep(kept)
+        && !mark.put_back(kept)
     {
         set_byte(canonical, kept, libc::F_UNLCK);
     }
     result
-}
-
-/// Keeps the lock on a byte if the file is read often.
-#[inline]
-fn keep(canonical: c_int, mark: &Mark, byte: i64) -> bool {
-    (mark.is_watched() || becomes_watched(canonical, mark)) && mark.keep(byte)
-}
-
-#[cold]
-fn becomes_watched(canonical: c_int, mark: &Mark) -> bool {
-    let now = monotonic_nanoseconds();
-    let before = table::let_go_at(canonical, now);
-    now.saturating_sub(before) < keeper::OFTEN_NANOSECONDS && keeper::watch(canonical, mark)
-}
-
-fn monotonic_nanoseconds() -> u64 {
-    let mut time = MaybeUninit::uninit();
-    // SAFETY: the clock is there, so the time is filled in.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
-        time.assume_init()
-    };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or_default();
-    seconds * 1_000_000_000 + nanoseconds
 }
 
 /// `stat(path, status)`.

@@ -7,17 +7,22 @@
 //! Invariants:
 //! - What is kept has somebody who lets it go: nothing is watched without a thread, but between a thread's
 //!   beginning to end and its end.
-//! - [`KEEPER`] is taken under the mutexes of SQLite's files and under the registry's; nothing is taken under it.
+//! - [`KEEPER`] is taken under the mutexes of SQLite's files; at a fork the registry's is taken under it, else
+//!   nothing is. With it nobody waits but for calls that the kernel answers by itself.
+//! - The thread takes no signal: those are for the program's own.
 //! - Nothing is unlocked through a descriptor that is closed: who closes one has had its mark forgotten.
 
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ffi::{CString, c_int};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::inode::{Identity, set_byte};
+use super::inode::set_byte;
 use super::kept::Mark;
+use super::others::Identity;
 use super::table;
 use crate::fork::ForkMutex;
 
@@ -27,18 +32,27 @@ const EVERY: Duration = Duration::from_millis(1);
 /// How long the thread stays with nothing to look after.
 const STAYS: Duration = Duration::from_millis(100);
 
-/// What lies between two reads of a file that is read often, in nanoseconds.
-pub(super) const OFTEN_NANOSECONDS: u64 = 1_000_000;
+/// For how long nothing is kept after a thread could not be started.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 static KEEPER: ForkMutex<Keeper> = ForkMutex::new(Keeper {
     watched: Vec::new(),
     thread: None,
     is_running: false,
     is_stopped: false,
+    failed: None,
 });
 
 /// Tells the thread that there is something to look after, or that it is to end.
 static CHANGED: Condvar = Condvar::new();
+
+/// By which number the kernel knows the thread; 0 if there is none.
+static THREAD_ID: AtomicU32 = AtomicU32::new(0);
+
+const STACK_BYTES: usize = 64 * 1024;
+
+/// How often it is looked whether a thread that has ended is still counted: for a moment after its end.
+const LOOKS_FOR_THE_END: u32 = 1000;
 
 /// Whether anything is watched; a guess, without the mutex.
 static ANY: AtomicBool = AtomicBool::new(false);
@@ -49,6 +63,8 @@ struct Keeper {
     is_running: bool,
     /// A fork is at hand: nothing is watched now.
     is_stopped: bool,
+    /// When a thread could not be started.
+    failed: Option<Instant>,
 }
 
 /// A lock descriptor, and the file that it was opened for.
@@ -70,17 +86,23 @@ impl Watched {
         }
     }
 
-    /// Whether it is to be looked at again. One whose descriptor was closed behind our back, and with it the
-    /// lock, is forgotten: the next read finds out.
+    /// Whether it is to be looked at again. What was kept through a descriptor that was closed behind our back,
+    /// and its lock with it, is forgotten: the next read finds out.
     fn look(&self) -> bool {
         let Some(mark) = self.mark() else {
             return false;
         };
-        if Identity::of(self.descriptor) != Some(self.identity) {
-            mark.unwatch(|_| ());
-            return false;
+        let found = Identity::of(self.descriptor);
+        if found.as_ref() == Some(&self.identity) {
+            return mark.is_hot(|byte| unlock(self.descriptor, byte));
         }
-        mark.is_hot(|byte| unlock(self.descriptor, byte))
+        mark.unwatch(|byte| {
+            // Not where the number is another file's by now.
+            if found.is_none() {
+                unlock(self.descriptor, byte);
+            }
+        });
+        false
     }
 }
 
@@ -125,15 +147,21 @@ pub(crate) fn let_all_go() {
 impl Keeper {
     /// Sees to it that the thread runs.
     fn runs(&mut self) -> bool {
-        if !self.is_running {
-            // The one before has ended, or is about to without another look.
-            drop(self.thread.take());
-            let thread = thread::Builder::new()
-                .name("oxlite-marks".into())
-                .stack_size(64 * 1024)
-                .spawn(keep);
-            self.thread = thread.ok();
+        let has_just_failed = || {
+            self.failed
+                .is_some_and(|failed| failed.elapsed() < PAUSE_AFTER_FAILURE)
+        };
+        if !self.is_running && !has_just_failed() {
+            if let Some(thread) = self.thread.take() {
+                // It ends without another look.
+                join(thread);
+            }
+            self.thread = without_signals(|| {
+                let thread = thread::Builder::new().name("oxlite-marks".into());
+                thread.stack_size(STACK_BYTES).spawn(keep).ok()
+            });
             self.is_running = self.thread.is_some();
+            self.failed = (!self.is_running).then(Instant::now);
         }
         self.is_running
     }
@@ -148,8 +176,44 @@ impl Keeper {
     }
 }
 
+/// Starts a thread that takes no signal.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: the sets are filled in by these calls, which fail only where told to do something unknown.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let started = start();
+    // SAFETY: filled in above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    started
+}
+
+/// Waits until a thread has ended, and until the kernel counts it no more.
+fn join(thread: JoinHandle<()>) {
+    let id = THREAD_ID.swap(0, Ordering::Relaxed);
+    // It does not panic; if it has, it has ended.
+    let _ = thread.join();
+    let Ok(path) = CString::new(format!("/proc/self/task/{id}")) else {
+        return;
+    };
+    // SAFETY: a NUL-terminated path.
+    let is_counted = || id != 0 && unsafe { libc::access(path.as_ptr(), libc::F_OK) } == 0;
+    for _ in 0..LOOKS_FOR_THE_END {
+        if !is_counted() {
+            break;
+        }
+        thread::yield_now();
+    }
+}
+
 /// The thread.
 fn keep() {
+    // SAFETY: asks only.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    THREAD_ID.store(id as u32, Ordering::Relaxed);
     let mut keeper = KEEPER.lock();
     while !keeper.is_stopped {
         let was_any = !keeper.watched.is_empty();
@@ -181,8 +245,7 @@ pub(super) fn before_fork() {
     };
     CHANGED.notify_all();
     if let Some(thread) = thread {
-        // It does not panic; if it has, it has ended.
-        let _ = thread.join();
+        join(thread);
     }
     KEEPER.before_fork();
 }

@@ -8,8 +8,9 @@
 //! Invariants:
 //! - At most one mark of a file is kept. While it is, the lock descriptor of the file has a shared lock on its
 //!   byte, of which SQLite knows nothing.
-//! - SQLite's threads come one at a time, under the mutex of the file's shared memory. Beside them comes only
-//!   who [`lets a mark go`](Mark::let_go). Which of the two has it is decided by one exchange of the word.
+//! - SQLite's threads come one at a time, under the mutex of the file's shared memory. Beside them comes who
+//!   [`lets a mark go`](Mark::let_go), and who [`forgets`](Mark::forget) one whose descriptor is closed. Which
+//!   of them has it is decided by one exchange of the word.
 //! - While one lets it go, the other waits: an unlocking that is under way would take away the lock that it
 //!   asks for.
 
@@ -51,7 +52,7 @@ impl Mark {
                 word = self.after_leaving();
                 continue;
             }
-            let taken = (word & WATCHED) | USED;
+            let taken = word & (WATCHED | USED);
             let exchanged =
                 self.0
                     .compare_exchange_weak(word, taken, Ordering::AcqRel, Ordering::Acquire);
@@ -63,17 +64,27 @@ impl Mark {
         None
     }
 
-    /// Keeps the caller's lock on `byte`; `false` if it has to be let go as ever, since nobody looks after
-    /// this file or another byte is kept.
+    /// Keeps the caller's lock on `byte`, which a reader has used just now; `false` if it has to be let go as
+    /// ever, since nobody looks after this file or another byte is kept.
     #[inline]
     pub(super) fn keep(&self, byte: i64) -> bool {
+        self.put(byte, USED)
+    }
+
+    /// Keeps it as before, where nobody has read.
+    pub(super) fn put_back(&self, byte: i64) -> bool {
+        self.put(byte, 0)
+    }
+
+    #[inline]
+    fn put(&self, byte: i64, used: u32) -> bool {
         let number = (byte - FIRST_BYTE + 1) as u32 & BYTE;
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             if word & WATCHED == 0 || word & BYTE != 0 {
                 return false;
             }
-            let kept = number | USED | WATCHED;
+            let kept = number | (word & USED) | used | WATCHED;
             let exchanged =
                 self.0
                     .compare_exchange_weak(word, kept, Ordering::Release, Ordering::Relaxed);
@@ -138,9 +149,12 @@ impl Mark {
         let _ = self.take(|_| true);
     }
 
-    /// Forgets everything, in a forked child, in which there is one thread.
+    /// Forgets everything, in a forked child, in which there is one thread. Nothing is written where nothing
+    /// was: the child shares its parent's memory until it does.
     pub(super) fn clear(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        if self.0.load(Ordering::Relaxed) != 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Waits until it has been let go: for one system call of another thread.

@@ -121,7 +121,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Asks nobody but the kernel, as any descriptor of the process may be looked at, also one of a
     /// file system that has come to a standstill or that this very thread serves.
-    fn of(descriptor: c_int) -> Option<Self> {
+    pub(super) fn of(descriptor: c_int) -> Option<Self> {
         Self::at(
             descriptor,
             c"",

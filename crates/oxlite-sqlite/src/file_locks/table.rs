@@ -8,7 +8,7 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::kept::Mark;
 
@@ -26,8 +26,6 @@ struct Place {
     entry: AtomicU32,
     /// Which read mark is kept, if it is a lock descriptor.
     mark: Mark,
-    /// When a read mark was last let go through it, in nanoseconds of the monotonic clock.
-    let_go_nanoseconds: AtomicU64,
 }
 
 /// What is known of one descriptor.
@@ -91,15 +89,6 @@ pub(super) fn forget_mark(descriptor: c_int) {
     if let Some(mark) = mark(descriptor) {
         mark.forget();
     }
-}
-
-/// Notes that a read mark is let go through a lock descriptor at this time; when that was so before.
-pub(super) fn let_go_at(descriptor: c_int, nanoseconds: u64) -> u64 {
-    place(descriptor).map_or(0, |place| {
-        place
-            .let_go_nanoseconds
-            .swap(nanoseconds, Ordering::Relaxed)
-    })
 }
 
 /// Notes what is known of a descriptor; `false` if there is no place for such a number.

@@ -17,8 +17,8 @@ const READERS_AT_MOST: usize = 8;
 /// The bytes of the five read marks in the log's shared memory.
 const READ_MARKS: RangeInclusive<u64> = 123..=127;
 
-/// A read mark that nobody uses is let go after less than this (docs/kept-read-marks.md), unless its process
-/// does not run.
+/// A read mark that nobody uses is let go after less than this (docs/kept-read-marks.md), where its process can
+/// run.
 const KEPT_AT_MOST: Duration = Duration::from_millis(5);
 
 /// All readers that can be seen: connections of this process, longest first, then other processes.
@@ -35,7 +35,8 @@ pub(super) fn describe(watches: &[Watch], database: &Path) -> String {
 
 /// The processes that lock any of them for longer than one keeps a mark that it does not use.
 fn that_stay(wanted: &[Wanted]) -> Vec<Process> {
-    oxlite_sqlite::let_read_marks_go();
+    // Lets go what this process keeps, too.
+    oxlite_sqlite::about_to_wait();
     let mut found = processes::that_lock(wanted, processes::LOOK_FOR);
     if !found.is_empty() {
         std::thread::sleep(KEPT_AT_MOST);
