@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
+use std::io;
 
 use super::inode::{request_lock, set_byte};
 use super::keeper;
@@ -121,6 +122,14 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
     }
     // SAFETY: this function's contract.
     let result = unsafe { request_lock(canonical, command, request) };
+    if result != 0
+        && kind == libc::F_UNLCK
+        && io::Error::last_os_error().raw_os_error() == Some(libc::EBADF)
+    {
+        // The lock has gone with its descriptor. SQLite would go on counting it as held, and read on
+        // without any; the next one who asks for it is refused.
+        return 0;
+    }
     // An exclusive lock that is refused leaves the shared one standing.
     if let Some(kept) = kept
         && kind == libc::F_WRLCK
