@@ -22,7 +22,7 @@ from oxlite import _native
 
 pytestmark = pytest.mark.skipif(not SUPPORTED, reason="files are recorded on x86-64 Linux only")
 
-_EVERY = 11
+_EVERY = 5
 """Of the points of a recording, one in so many is looked at."""
 _FAULTS = 30
 _KILLINGS = 6

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tests.crash.callers import SHARED, Caller, Stage, make_schema
+from tests.crash.callers import SHARED, AbandonedError, Caller, Rows, Stage, make_schema
 from tests.crash.children import ended, in_a_child
 from tests.crash.ledger import ADD_ENTRY, payload_of
 from tests.crash.verdict import COPY
@@ -28,6 +28,8 @@ _PAGE_BYTES = 1024
 _FILLERS = (5, 7, 9)
 """Callers with so many entries that their part of the index has pages of its own."""
 _FILLING = range(5_001, 5_006)
+ADD_BALLAST = "INSERT INTO ballast VALUES (randomblob(?))"
+_BALLAST_BYTES = 2_500
 _KILL = -2
 """The effect of a fault that kills the process: see the interposer."""
 
@@ -131,6 +133,40 @@ def large_transactions(stage: Stage) -> None:
     with stage.connection(cache_size=6) as connection:
         for number in range(12):
             caller.on_connection(connection, caller.generator.randint(12, 24), number % 4 == 2)
+
+
+def pages_written_twice(stage: Stage) -> None:
+    """Transactions of many pages, which one connection writes at once, and another in parts.
+
+    What reaches the log before a transaction ends is written over, so that checksums are computed
+    anew, and automatic vacuum moves pages while it ends.
+    """
+    caller = Caller(stage, 1)
+
+    def work(connection: sqlite3.Connection, rows: Rows) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.executemany(ADD_BALLAST, [(_BALLAST_BYTES,)] * len(rows))
+            connection.execute("UPDATE ballast SET x = randomblob(length(x))")
+            connection.executemany(ADD_ENTRY, rows)
+            connection.execute("SAVEPOINT inner")
+            connection.execute("DELETE FROM ballast")
+            connection.executemany(ADD_BALLAST, [(_BALLAST_BYTES,)] * len(rows))
+            connection.execute("ROLLBACK TO inner")
+            connection.execute("DELETE FROM ballast WHERE rowid % 3 = 0")
+            if len(rows) % 5 == 0:
+                raise AbandonedError
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    with stage.connection(cache_size=6) as small, stage.connection() as large:
+        for _ in range(8):
+            connection = caller.generator.choice((small, large))
+            parts = caller.generator.randint(4, 12)
+            caller.attempt(lambda rows, it=connection: work(it, rows), parts, parts % 5 == 0)
 
 
 def opened_again(stage: Stage) -> None:
@@ -301,6 +337,18 @@ def schema(stage: Stage) -> None:
     connection.close()
 
 
+def with_ballast(stage: Stage) -> None:
+    """A database without entries, and a table of which pages come and go."""
+    stage.page_size = _PAGE_BYTES
+    options = {"page_size": stage.page_size, "auto_vacuum": 1}
+    connection = oxlite.connect(
+        stage.path, profile="durable", isolation_level=None, pragmas=options
+    )
+    make_schema(connection)
+    connection.execute("CREATE TABLE ballast (x)")
+    connection.close()
+
+
 def nothing(stage: Stage) -> None:
     """No file at all."""
 
@@ -376,6 +424,7 @@ LONG = _named(
     Workload(crowd),
     Workload(connections),
     Workload(large_transactions),
+    Workload(pages_written_twice, with_ballast),
     Workload(opened_again),
     Workload(new, nothing),
     Workload(backup),

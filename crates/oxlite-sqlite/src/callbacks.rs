@@ -104,6 +104,18 @@ impl Callbacks {
         self.database
     }
 
+    /// Has SQLite say when a commit begins, for as long as the connection is open. There is one such hook;
+    /// who wants to know is asked by it.
+    ///
+    /// # Safety
+    ///
+    /// These are the callbacks of `database`, which is open and known to nobody else.
+    pub(crate) unsafe fn hear_of_commits(&self, database: *mut ffi::sqlite3) {
+        let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
+        // SAFETY: this function's contract; see the module's first invariant.
+        unsafe { ffi::sqlite3_commit_hook(database, Some(call_commit), argument) };
+    }
+
     /// Whether the statement that has just ended had begun a commit.
     #[inline]
     pub(crate) fn take_commit_begun(&self) -> bool {
@@ -305,10 +317,6 @@ impl Locked<'_> {
     /// Asks `hook` before each commit; `true` turns it into a rollback, and so does a panic. `None`
     /// removes it.
     pub fn set_commit_hook(&self, hook: Option<Box<CommitHook>>) {
-        let is_called = hook.is_some() || self.callbacks().are_commits_watched.get();
-        let (trampoline, argument) = registration!(self, is_called, call_commit);
-        // SAFETY: open and locked by this guard; see the module's first invariant.
-        unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
         drop(self.callbacks().commit.replace(hook.map(Rc::from)));
     }
 
@@ -316,9 +324,6 @@ impl Locked<'_> {
     /// it: [`Error::is_of_commit`](crate::Error::is_of_commit).
     pub fn watch_commits(&self) {
         self.callbacks().are_commits_watched.set(true);
-        let (trampoline, argument) = registration!(self, true, call_commit);
-        // SAFETY: open and locked by this guard; see the module's first invariant.
-        unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
     }
 
     /// Calls `hook` after each rollback; `None` removes it.
@@ -527,11 +532,17 @@ unsafe extern "C" fn call_update(
 unsafe extern "C" fn call_commit(argument: *mut c_void) -> c_int {
     // SAFETY: registered with this argument.
     let callbacks = unsafe { callbacks(argument) };
-    callbacks.has_commit_begun.set(true);
+    if callbacks.are_commits_watched.get() {
+        callbacks.has_commit_begun.set(true);
+    }
     callbacks.guarding.note_commit();
     // Without a hook of the user's the commit goes on; one that panics turns it into a rollback.
     let has_hook = callbacks.commit.borrow().is_some();
-    c_int::from(has_hook && call(callbacks, &callbacks.commit, true, |commit| commit()))
+    let is_refused = has_hook && call(callbacks, &callbacks.commit, true, |commit| commit());
+    if !is_refused {
+        callbacks.gather_frames();
+    }
+    c_int::from(is_refused)
 }
 
 unsafe extern "C" fn call_rollback(argument: *mut c_void) {

@@ -132,6 +132,8 @@ impl Connection {
             return Err(error);
         }
         let callbacks = Box::new(Callbacks::new(database));
+        // SAFETY: just opened; its callbacks are boxed, and live until it is closed.
+        unsafe { callbacks.hear_of_commits(database) };
         Ok(Self::of(Arc::new(Handle::new(database, callbacks))))
     }
 

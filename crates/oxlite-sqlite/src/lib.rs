@@ -38,6 +38,7 @@ mod file_locks;
 mod fork;
 mod fork_duties;
 mod function;
+mod gathered_frames;
 mod lock_file;
 mod log_sync;
 mod mutex;

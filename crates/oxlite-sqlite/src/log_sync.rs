@@ -1,4 +1,5 @@
-//! A sync of the write-ahead log by SQLite's own file object, and its renewal.
+//! A sync of the write-ahead log by SQLite's own file object, and its renewal; and who says that a commit is
+//! about to be written to it.
 //!
 //! Not by a descriptor of ours: opening and closing one beside SQLite's takes nothing from SQLite here,
 //! but SQLite's object also syncs the folder at its first sync, knows our VFS, and *is* the log that the
@@ -15,11 +16,8 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::Callbacks;
 use crate::connection::Locked;
 use crate::error::{Error, Result};
+use crate::gathered_frames::MOST_BYTES;
 use crate::vfs;
-
-/// SQLite itself hands its files a page at the most, and its VFS for Unix takes the length of a write
-/// modulo 131,072 (`seekAndWriteFd`).
-const MOST_BYTES: usize = 0x1_ffff;
 
 /// How much of the log is written at once when it is renewed: as much as SQLite's largest page.
 const PART_BYTES: usize = 64 * 1024;
@@ -90,6 +88,41 @@ impl Callbacks {
         let methods = unsafe { vfs::methods_of_log(file) }?;
         Some(Log { file, methods })
     }
+
+    /// Called from the commit hook, when the commit is to go on: its frames are gathered.
+    pub(crate) fn gather_frames(&self) {
+        let Some(database) = self.database() else {
+            return;
+        };
+        // Temporary tables, of which the number is 1, have no log.
+        for index in (0..).filter(|index| *index != 1) {
+            // SAFETY: called while the connection is open and locked by this thread, by SQLite itself; what
+            // follows asks and changes nothing of the connection.
+            let schema = unsafe { ffi::sqlite3_db_name(database.as_ptr(), index) };
+            if schema.is_null() {
+                return;
+            }
+            let mut log: *mut ffi::sqlite3_file = ptr::null_mut();
+            // SAFETY: as above; the name is SQLite's, and the operation takes a place for a pointer. Ours
+            // takes the log, which stays open meanwhile, and is unknown to the file of any other VFS.
+            unsafe {
+                let code = ffi::sqlite3_file_control(
+                    database.as_ptr(),
+                    schema,
+                    ffi::SQLITE_FCNTL_JOURNAL_POINTER,
+                    (&raw mut log).cast::<c_void>(),
+                );
+                if code == ffi::SQLITE_OK && vfs::methods_of_log(log).is_some() {
+                    ffi::sqlite3_file_control(
+                        database.as_ptr(),
+                        schema,
+                        vfs::COMMIT_BEGINS,
+                        log.cast::<c_void>(),
+                    );
+                }
+            }
+        }
+    }
 }
 
 impl Log {
@@ -141,3 +174,6 @@ fn checked(code: std::ffi::c_int) -> Result<()> {
         code => Err(Error::from_code(code)),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -16,11 +16,13 @@
 //! - A file's own structure stays SQLite's. Only its method table is exchanged, for a copy in which a
 //!   few methods differ and behind which the original is found again. Behind the structure stands the
 //!   name and kind under which the file was opened, so that a sync that fails can be told of by the
-//!   database it concerns.
+//!   database it concerns; and what is held back of a log (`gathered_frames.rs`).
+//! - What stands there is used as SQLite uses the file: by one thread at a time.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::path::Path;
-use std::ptr;
+use std::ptr::{self, NonNull};
+use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -30,6 +32,7 @@ use libsqlite3_sys as ffi;
 use crate::error::{Error, Result};
 use crate::file_locks;
 use crate::fork::{self, ForkMutex};
+use crate::gathered_frames::{GatheredFrames, Writing};
 
 /// Called by a thread that is about to wait.
 static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
@@ -88,6 +91,10 @@ struct Tail {
     flags: c_int,
     /// What its connection has read lately.
     reads: Reads,
+    /// Of a log: what is held back of it.
+    frames: GatheredFrames,
+    /// Of a database: what its connection does to the log.
+    writing: Writing,
 }
 
 /// Whether reads follow one another fast, with nothing committed between them.
@@ -153,6 +160,13 @@ impl Reads {
         self.are_fast
     }
 }
+
+/// The number of the write lock among those of a WAL (`WAL_WRITE_LOCK`).
+const WRITE_LOCK: c_int = 0;
+
+/// An operation for `xFileControl` of a database: a commit begins that is written to the log that is given.
+/// Numbers from 100 on are none of SQLite's own.
+pub(crate) const COMMIT_BEGINS: c_int = 0x6f78_6c69;
 
 // SAFETY: never changed once made; the original is a constant of SQLite's.
 unsafe impl Send for Methods {}
@@ -345,8 +359,10 @@ unsafe extern "C" fn open(
             name,
             flags,
             reads: Reads::NONE,
+            frames: GatheredFrames::default(),
+            writing: Writing::default(),
         });
-    };
+    }
     // SAFETY: the call as SQLite made it, for the VFS that ours is a copy of.
     let code = unsafe { open(vfs, name, file, flags, flags_out) };
     if code == ffi::SQLITE_OK {
@@ -376,6 +392,8 @@ unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Meth
     }
     // SAFETY: see this function's contract.
     let mut ours = unsafe { ptr::read(original) };
+    ours.xClose = Some(close);
+    ours.xFileControl = Some(file_control);
     ours.xRead = Some(read);
     ours.xWrite = Some(write);
     ours.xTruncate = Some(truncate);
@@ -417,10 +435,15 @@ unsafe extern "C" fn read(
     offset: ffi::sqlite3_int64,
 ) -> c_int {
     // SAFETY: called through our table.
-    match unsafe { own_methods(file) }.and_then(|own| own.xRead) {
+    let Some((own, read)) = unsafe { own_methods(file) }.and_then(|own| Some((own, own.xRead?)))
+    else {
+        return ffi::SQLITE_IOERR_READ;
+    };
+    // SAFETY: called through our table.
+    match unsafe { flush_before(file, own, offset + i64::from(amount)) } {
         // SAFETY: the call as SQLite made it.
-        Some(read) => unsafe { read(file, buffer, amount, offset) },
-        None => ffi::SQLITE_IOERR_READ,
+        ffi::SQLITE_OK => unsafe { read(file, buffer, amount, offset) },
+        code => code,
     }
 }
 
@@ -431,27 +454,119 @@ unsafe extern "C" fn write(
     offset: ffi::sqlite3_int64,
 ) -> c_int {
     // SAFETY: called through our table.
-    match unsafe { own_methods(file) }.and_then(|own| own.xWrite) {
+    let Some((own, write)) = unsafe { own_methods(file) }.and_then(|own| Some((own, own.xWrite?)))
+    else {
+        return ffi::SQLITE_IOERR_WRITE;
+    };
+    // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
+    let frames = unsafe { &mut (*tail_of(file)).frames };
+    if frames.is_idle() {
         // SAFETY: the call as SQLite made it.
-        Some(write) => unsafe { write(file, buffer, amount, offset) },
+        return unsafe { write(file, buffer, amount, offset) };
+    }
+    // SAFETY: what SQLite writes, which is never nothing.
+    let bytes = unsafe { slice::from_raw_parts(buffer.cast(), amount.unsigned_abs() as usize) };
+    // SAFETY: called through our table.
+    frames.write(bytes, offset, unsafe { straight(file, own) })
+}
+
+/// Writes to a file by SQLite's own method, with its errors; no more than that can at once.
+///
+/// # Safety
+///
+/// The file is one of our VFS, of which these are the own methods, and stays open.
+unsafe fn straight(
+    file: *mut ffi::sqlite3_file,
+    own: &ffi::sqlite3_io_methods,
+) -> impl Fn(&[u8], i64) -> c_int {
+    move |bytes, offset| match own.xWrite {
+        // SAFETY: this function's contract.
+        Some(write) => unsafe { write(file, bytes.as_ptr().cast(), bytes.len() as c_int, offset) },
         None => ffi::SQLITE_IOERR_WRITE,
+    }
+}
+
+/// Has what is held back of a file written, if any of its first `end` bytes are among it.
+///
+/// # Safety
+///
+/// As for [`straight`].
+#[inline]
+unsafe fn flush_before(
+    file: *mut ffi::sqlite3_file,
+    own: &ffi::sqlite3_io_methods,
+    end: i64,
+) -> c_int {
+    // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
+    let frames = unsafe { &mut (*tail_of(file)).frames };
+    // SAFETY: this function's contract.
+    frames.flush_before(end, unsafe { straight(file, own) })
+}
+
+unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: called through our table; tables are never freed, originals are constants.
+    let close = unsafe { (*(*(*file).pMethods.cast::<Methods>()).original).xClose };
+    // SAFETY: opened by our VFS. What is still held back is of no commit.
+    unsafe { (*tail_of(file)).frames = GatheredFrames::default() };
+    match close {
+        // SAFETY: the call as SQLite made it.
+        Some(close) => unsafe { close(file) },
+        None => ffi::SQLITE_OK,
+    }
+}
+
+unsafe extern "C" fn file_control(
+    file: *mut ffi::sqlite3_file,
+    operation: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: called through our table.
+    let Some(own) = (unsafe { own_methods(file) }) else {
+        return ffi::SQLITE_NOTFOUND;
+    };
+    if operation == COMMIT_BEGINS {
+        // SAFETY: whoever asks for it has a log of this database, opened by our VFS; SQLite has locked both
+        // files for this thread.
+        unsafe {
+            let frames = &raw mut (*tail_of(argument.cast())).frames;
+            let writing = &mut (*tail_of(file)).writing;
+            writing.commits(NonNull::new_unchecked(frames));
+        }
+        return ffi::SQLITE_OK;
+    }
+    match own.xFileControl {
+        // SAFETY: the call as SQLite made it.
+        Some(control) => unsafe { control(file, operation, argument) },
+        None => ffi::SQLITE_NOTFOUND,
     }
 }
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_int64) -> c_int {
     // SAFETY: called through our table.
-    match unsafe { own_methods(file) }.and_then(|own| own.xTruncate) {
+    let Some((own, truncate)) =
+        unsafe { own_methods(file) }.and_then(|own| Some((own, own.xTruncate?)))
+    else {
+        return ffi::SQLITE_IOERR_TRUNCATE;
+    };
+    // SAFETY: called through our table.
+    match unsafe { flush_before(file, own, i64::MAX) } {
         // SAFETY: the call as SQLite made it.
-        Some(truncate) => unsafe { truncate(file, size) },
-        None => ffi::SQLITE_IOERR_TRUNCATE,
+        ffi::SQLITE_OK => unsafe { truncate(file, size) },
+        code => code,
     }
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: called through our table.
-    let Some(sync) = unsafe { own_methods(file) }.and_then(|own| own.xSync) else {
+    let Some((own, sync)) = unsafe { own_methods(file) }.and_then(|own| Some((own, own.xSync?)))
+    else {
         return ffi::SQLITE_IOERR_FSYNC;
     };
+    // SAFETY: called through our table.
+    let code = unsafe { flush_before(file, own, i64::MAX) };
+    if code != ffi::SQLITE_OK {
+        return code;
+    }
     about_to_wait();
     // SAFETY: the call as SQLite made it.
     let code = unsafe { sync(file, flags) };
@@ -535,7 +650,7 @@ unsafe extern "C" fn shm_lock(
     flags: c_int,
 ) -> c_int {
     // SAFETY: called through our table.
-    match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
+    let code = match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
         // SAFETY: the call as SQLite made it; one connection uses the file, and has its guard.
         Some(lock) => unsafe {
             let ends_read = flags == ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_SHARED
@@ -545,9 +660,19 @@ unsafe extern "C" fn shm_lock(
             }
             lock(file, offset, count, flags)
         },
-        None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => ffi::SQLITE_OK,
-        None => ffi::SQLITE_IOERR_SHMLOCK,
+        None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => return ffi::SQLITE_OK,
+        None => return ffi::SQLITE_IOERR_SHMLOCK,
+    };
+    if offset == WRITE_LOCK && flags & ffi::SQLITE_SHM_EXCLUSIVE != 0 {
+        // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
+        let writing = unsafe { &mut (*tail_of(file)).writing };
+        if flags & ffi::SQLITE_SHM_UNLOCK != 0 {
+            writing.ends();
+        } else if code == ffi::SQLITE_OK {
+            writing.begins();
+        }
     }
+    code
 }
 
 unsafe extern "C" fn sleep(_vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> c_int {
