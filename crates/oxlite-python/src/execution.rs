@@ -309,36 +309,24 @@ impl<'c> Execution<'c> {
         let failed = |error| self.failed(py, error);
         let wanted = cached.statement.parameter_count();
         let is_prompt = self.core.is_prompt(cached, locked);
-        if cached.is_data_modification() && cached.statement.column_count(locked) == 0 {
-            // It ends with this step, before which its objects cannot go.
-            cached.statement.lending(locked, |lending| {
-                parameters::bind_each(objects, wanted, |index, value| {
-                    lending.bind(locked, index, value).map_err(failed)
-                })?;
-                let step = match is_prompt {
-                    true => held(py, locked, |locked| lending.step(locked)),
-                    false => detached(py, locked, |locked| lending.step(locked)),
-                };
-                step.map_err(failed)
-            })
-        } else {
-            let CachedStatement {
-                statement,
-                bound_bytes,
-                ..
-            } = cached;
-            parameters::bind_each(objects, wanted, |index, value| {
-                if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
-                    *bound_bytes += bytes.len();
-                }
-                statement.bind(locked, index, value).map_err(failed)
-            })?;
-            let step = match is_prompt {
-                true => held(py, locked, |locked| statement.step(locked)),
-                false => detached(py, locked, |locked| statement.step(locked)),
-            };
-            step.map_err(failed)
-        }
+        let CachedStatement {
+            statement,
+            bound_bytes,
+            ..
+        } = cached;
+        // Copied, not lent: what is kept may be prepared anew in this step, and then have rows that it had not
+        // (`PRAGMA count_changes`).
+        parameters::bind_each(objects, wanted, |index, value| {
+            if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value {
+                *bound_bytes += bytes.len();
+            }
+            statement.bind(locked, index, value).map_err(failed)
+        })?;
+        let step = match is_prompt {
+            true => held(py, locked, |locked| statement.step(locked)),
+            false => detached(py, locked, |locked| statement.step(locked)),
+        };
+        step.map_err(failed)
     }
 
     /// Notes what users see of an execution that went well.

@@ -155,6 +155,10 @@ impl Callbacks {
             not_again.set(not_again.get() - 1);
             return; // it goes on in the transaction in which it has told
         }
+        if number == 0 && not_again.get() <= NOT_AGAIN {
+            // Between two uses of the connection any time may pass.
+            told.set(0);
+        }
         // A statement of our own is none of those that have asked.
         if !self.write_queue.has_entered.get() || self.is_silent.get() || self.is_queue_inherited()
         {

@@ -316,8 +316,8 @@ impl Gate {
         self.writes = self.writes.saturating_sub(1);
     }
 
-    /// Tells other processes what SQLite's lock is held for.
-    pub(super) fn publish(&mut self, note: &[u8]) {
+    /// Tells other processes what SQLite's lock is held for; whether that could be told.
+    pub(super) fn publish(&mut self, note: &[u8]) -> bool {
         if !self.has_published {
             self.has_published = matches!(self.file().try_lock(HOLDER, false), Ok(true));
         }
@@ -326,6 +326,7 @@ impl Gate {
             let _ = self.file().unlock(HOLDER, HOLDER);
             self.has_published = false;
         }
+        self.has_published
     }
 
     /// What another process has told, if it still holds the lock.

@@ -436,7 +436,7 @@ impl Pass {
         }
     }
 
-    /// Notes for others that the lock is held, and for what.
+    /// Notes for others that the lock is held, and for what; whether it need not be told again.
     pub(super) fn hold(&mut self, sql: &CStr) -> bool {
         let note = {
             let mut line = self.lane.line();
@@ -448,10 +448,7 @@ impl Pass {
             note.to_bytes()
         };
         // With the line unlocked: writing to a file may take its time.
-        if let Some(mut gate) = self.lane.gate() {
-            gate.publish(&note);
-        }
-        true
+        self.lane.gate().is_some_and(|mut gate| gate.publish(&note))
     }
 }
 
