@@ -482,6 +482,26 @@ def test_two_connections_take_turns(tmp_path: Path, seed: int) -> None:
     )
 
 
+def test_connections_that_share_a_cache_gather_nothing(tmp_path: Path) -> None:
+    """The hook of one would meet the transaction of another, whose log a third may close."""
+    run(
+        tmp_path,
+        """
+        made().close()
+        name = f"file:{path}?cache=shared"
+        one, two = (sqlite3.connect(name, uri=True, isolation_level=None) for _ in range(2))
+        one.execute("PRAGMA wal_autocheckpoint = 0")
+        two.execute("CREATE TEMP TABLE q (x)")
+        one.execute("BEGIN IMMEDIATE")
+        two.execute("INSERT INTO q VALUES (1)")
+        pages(one, 2, 100)
+        writes = lengths(lambda: one.execute("COMMIT"))
+        assert len(writes) >= 2 and set(writes) == {HEADER, 4096}, writes
+        assert rows(one) == recovered()
+        """,
+    )
+
+
 def test_who_locks_exclusively_gathers_nothing(tmp_path: Path) -> None:
     """There no lock in shared memory says when a transaction is over."""
     run(

@@ -104,12 +104,12 @@ impl Callbacks {
         self.database
     }
 
-    /// Has SQLite say when a commit begins, for as long as the connection is open. There is one such hook;
-    /// who wants to know is asked by it.
+    /// Has SQLite say when a commit begins, from now on. There is one such hook, which an extension may have
+    /// taken; who wants to know is asked by it.
     ///
     /// # Safety
     ///
-    /// These are the callbacks of `database`, which is open and known to nobody else.
+    /// These are the callbacks of `database`, which is open, and locked or known to nobody else.
     pub(crate) unsafe fn hear_of_commits(&self, database: *mut ffi::sqlite3) {
         let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: this function's contract; see the module's first invariant.
@@ -317,6 +317,9 @@ impl Locked<'_> {
     /// Asks `hook` before each commit; `true` turns it into a rollback, and so does a panic. `None`
     /// removes it.
     pub fn set_commit_hook(&self, hook: Option<Box<CommitHook>>) {
+        if hook.is_some() {
+            self.hear_of_commits();
+        }
         drop(self.callbacks().commit.replace(hook.map(Rc::from)));
     }
 
@@ -324,6 +327,12 @@ impl Locked<'_> {
     /// it: [`Error::is_of_commit`](crate::Error::is_of_commit).
     pub fn watch_commits(&self) {
         self.callbacks().are_commits_watched.set(true);
+        self.hear_of_commits();
+    }
+
+    fn hear_of_commits(&self) {
+        // SAFETY: open and locked by this guard.
+        unsafe { self.callbacks().hear_of_commits(self.database()) };
     }
 
     /// Calls `hook` after each rollback; `None` removes it.

@@ -88,7 +88,7 @@ impl GatheredFrames {
         let may_follow = is_next && self.has_room(bytes);
         match self.state {
             State::Header if may_follow && bytes.len() == HEADER_BYTES => {
-                let is_last = bytes[SIZE_AFTER_COMMIT] != [0; 4];
+                let is_last = is_last_header(bytes);
                 self.hold(bytes, offset);
                 self.state = State::Page { is_last };
                 ffi::SQLITE_OK
@@ -107,10 +107,22 @@ impl GatheredFrames {
                 }
                 code
             }
-            _ => match self.flush(&straight) {
-                ffi::SQLITE_OK => straight(bytes, offset),
-                code => code,
-            },
+            _ => {
+                // The last frame may come this way too, and what follows it must not be held back.
+                let is_last = match self.state {
+                    State::Page { is_last } => is_last,
+                    State::Header => is_last_header(bytes),
+                    State::Idle | State::Failed(_) => false,
+                };
+                let mut code = self.flush(&straight);
+                if code == ffi::SQLITE_OK {
+                    code = straight(bytes, offset);
+                }
+                if code == ffi::SQLITE_OK && is_last {
+                    self.state = State::Idle;
+                }
+                code
+            }
         }
     }
 
@@ -168,6 +180,10 @@ impl GatheredFrames {
     }
 }
 
+fn is_last_header(bytes: &[u8]) -> bool {
+    bytes.len() == HEADER_BYTES && bytes[SIZE_AFTER_COMMIT] != [0; 4]
+}
+
 fn is_page(bytes: &[u8]) -> bool {
     (SMALLEST_PAGE_BYTES..=LARGEST_PAGE_BYTES).contains(&bytes.len())
         && bytes.len().is_power_of_two()
@@ -176,7 +192,8 @@ fn is_page(bytes: &[u8]) -> bool {
 /// What is known of a database's file while its connection writes to the log.
 #[derive(Default)]
 pub(crate) struct Writing {
-    /// Whether it has the write lock in shared memory. With `locking_mode=EXCLUSIVE` it takes none there.
+    /// Whether it has the write lock in shared memory, and no other connection uses the file. With
+    /// `locking_mode=EXCLUSIVE` it takes none there.
     has_write_lock: bool,
     /// Of the log that a commit is being written to. That file stays open for longer than the lock is held.
     frames: Option<NonNull<GatheredFrames>>,
@@ -186,6 +203,11 @@ impl Writing {
     /// The write lock has been taken.
     pub(crate) fn begins(&mut self) {
         self.has_write_lock = true;
+    }
+
+    /// Whether a commit may be gathered.
+    pub(crate) fn may_gather(&self) -> bool {
+        self.has_write_lock
     }
 
     /// A commit begins that is written to the log of `frames`.

@@ -104,21 +104,21 @@ impl Callbacks {
             }
             let mut log: *mut ffi::sqlite3_file = ptr::null_mut();
             // SAFETY: as above; the name is SQLite's, and the operation takes a place for a pointer. Ours
-            // takes the log, which stays open meanwhile, and is unknown to the file of any other VFS.
+            // takes the log, which stays open meanwhile, since nobody else uses the file then; it is unknown
+            // to the file of any other VFS.
             unsafe {
-                let code = ffi::sqlite3_file_control(
-                    database.as_ptr(),
-                    schema,
+                let control = |operation, argument: *mut c_void| {
+                    ffi::sqlite3_file_control(database.as_ptr(), schema, operation, argument)
+                };
+                if control(vfs::COMMIT_BEGINS, ptr::null_mut()) != ffi::SQLITE_OK {
+                    continue;
+                }
+                let code = control(
                     ffi::SQLITE_FCNTL_JOURNAL_POINTER,
                     (&raw mut log).cast::<c_void>(),
                 );
                 if code == ffi::SQLITE_OK && vfs::methods_of_log(log).is_some() {
-                    ffi::sqlite3_file_control(
-                        database.as_ptr(),
-                        schema,
-                        vfs::COMMIT_BEGINS,
-                        log.cast::<c_void>(),
-                    );
+                    control(vfs::COMMIT_BEGINS, log.cast::<c_void>());
                 }
             }
         }

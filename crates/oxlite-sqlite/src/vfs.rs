@@ -164,8 +164,8 @@ impl Reads {
 /// The number of the write lock among those of a WAL (`WAL_WRITE_LOCK`).
 const WRITE_LOCK: c_int = 0;
 
-/// An operation for `xFileControl` of a database: a commit begins that is written to the log that is given.
-/// Numbers from 100 on are none of SQLite's own.
+/// An operation for `xFileControl` of a database: a commit begins that is written to the log that is given;
+/// or, with NULL, whether one may be gathered. Numbers from 100 on are none of SQLite's own.
 pub(crate) const COMMIT_BEGINS: c_int = 0x6f78_6c69;
 
 // SAFETY: never changed once made; the original is a constant of SQLite's.
@@ -524,6 +524,13 @@ unsafe extern "C" fn file_control(
     let Some(own) = (unsafe { own_methods(file) }) else {
         return ffi::SQLITE_NOTFOUND;
     };
+    if operation == COMMIT_BEGINS && argument.is_null() {
+        // SAFETY: opened by our VFS; SQLite has locked the file for this thread.
+        return match unsafe { (*tail_of(file)).writing.may_gather() } {
+            true => ffi::SQLITE_OK,
+            false => ffi::SQLITE_NOTFOUND,
+        };
+    }
     if operation == COMMIT_BEGINS {
         // SAFETY: whoever asks for it has a log of this database, opened by our VFS; SQLite has locked both
         // files for this thread.
@@ -636,7 +643,10 @@ unsafe extern "C" fn shm_unmap(file: *mut ffi::sqlite3_file, delete: c_int) -> c
     match unsafe { own_methods(file) }.and_then(|own| own.xShmUnmap) {
         // SAFETY: the call as SQLite made it.
         Some(unmap) => unsafe {
-            (*tail_of(file)).reads = Reads::NONE;
+            let tail = &mut *tail_of(file);
+            tail.reads = Reads::NONE;
+            // The log is closed next, of a transaction that has not begun to commit.
+            tail.writing.ends();
             unmap(file, delete)
         },
         None => ffi::SQLITE_OK,
@@ -665,11 +675,13 @@ unsafe extern "C" fn shm_lock(
     };
     if offset == WRITE_LOCK && flags & ffi::SQLITE_SHM_EXCLUSIVE != 0 {
         // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
-        let writing = unsafe { &mut (*tail_of(file)).writing };
+        let tail = unsafe { &mut *tail_of(file) };
+        // Connections that share a cache share its files: another one's commit hook would meet this one's log.
+        let is_shared = tail.flags & ffi::SQLITE_OPEN_SHAREDCACHE != 0;
         if flags & ffi::SQLITE_SHM_UNLOCK != 0 {
-            writing.ends();
-        } else if code == ffi::SQLITE_OK {
-            writing.begins();
+            tail.writing.ends();
+        } else if code == ffi::SQLITE_OK && !is_shared {
+            tail.writing.begins();
         }
     }
     code

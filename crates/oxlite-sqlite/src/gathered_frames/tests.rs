@@ -76,6 +76,26 @@ fn bytes_are_written_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn nothing_is_held_back_after_the_last_frame_wherever_that_goes() {
+    let folder = Folder::of("last");
+    let path = folder.0.join("log");
+    let file = File::create(&path).expect("a file");
+    let mut frames = GatheredFrames::default();
+    frames.begin();
+    assert_eq!(frames.write(&header(0), 0, to(&file)), ffi::SQLITE_OK);
+    assert_eq!(frames.write(&PAGE, 24, to(&file)), ffi::SQLITE_OK);
+    // It does not follow what is held back.
+    let last = 2 * FRAME_BYTES;
+    assert_eq!(frames.write(&header(9), last, to(&file)), ffi::SQLITE_OK);
+    assert_eq!(frames.write(&PAGE, last + 24, to(&file)), ffi::SQLITE_OK);
+    // A checksum that is computed anew.
+    assert_eq!(frames.write(&header(3), 0, to(&file)), ffi::SQLITE_OK);
+    let found = fs::read(&path).expect("the file is there");
+    assert_eq!(found[..HEADER_BYTES], header(3));
+    assert!(frames.is_idle());
+}
+
+#[test]
 fn after_a_write_that_has_failed_nothing_more_is_written_or_read() {
     let folder = Folder::of("failed");
     let path = folder.0.join("log");
