@@ -118,6 +118,9 @@ impl Connection {
     /// Opens a database file, `:memory:`, or a temporary database (the empty name).
     pub fn open(name: &CStr, flags: OpenFlags) -> Result<Self> {
         vfs::install(fork_duties::install)?;
+        if flags.bits() & ffi::SQLITE_OPEN_SHAREDCACHE != 0 {
+            vfs::cache_is_shared();
+        }
         let mut database = ptr::null_mut();
         // SAFETY: a NUL-terminated name, a place for the handle, the default VFS.
         let code = unsafe {

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use libsqlite3_sys as ffi;
@@ -159,6 +159,16 @@ impl Reads {
         }
         self.are_fast
     }
+}
+
+/// Whether any connection of this process may have shared its cache. Such connections share their files, so that
+/// one's commit hook would meet another's log: from then on no commit is gathered. SQLite does not tell a VFS
+/// which files these are.
+static IS_CACHE_SHARED: AtomicBool = AtomicBool::new(false);
+
+/// A connection is about to be opened that shares its cache.
+pub(crate) fn cache_is_shared() {
+    IS_CACHE_SHARED.store(true, Ordering::Relaxed);
 }
 
 /// The number of the write lock among those of a WAL (`WAL_WRITE_LOCK`).
@@ -353,6 +363,13 @@ unsafe extern "C" fn open(
     else {
         return ffi::SQLITE_CANTOPEN;
     };
+    // SAFETY: a database's name is SQLite's, behind which its URI's parameters stand; the key is NUL-terminated.
+    let asks_for_a_cache = flags & ffi::SQLITE_OPEN_MAIN_DB != 0
+        && !name.is_null()
+        && unsafe { !ffi::sqlite3_uri_parameter(name, c"cache".as_ptr()).is_null() };
+    if asks_for_a_cache {
+        cache_is_shared();
+    }
     // SAFETY: the structure is as large as ours asks for.
     unsafe {
         tail_of(file).write(Tail {
@@ -676,8 +693,7 @@ unsafe extern "C" fn shm_lock(
     if offset == WRITE_LOCK && flags & ffi::SQLITE_SHM_EXCLUSIVE != 0 {
         // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
         let tail = unsafe { &mut *tail_of(file) };
-        // Connections that share a cache share its files: another one's commit hook would meet this one's log.
-        let is_shared = tail.flags & ffi::SQLITE_OPEN_SHAREDCACHE != 0;
+        let is_shared = IS_CACHE_SHARED.load(Ordering::Relaxed);
         if flags & ffi::SQLITE_SHM_UNLOCK != 0 {
             tail.writing.ends();
         } else if code == ffi::SQLITE_OK && !is_shared {
