@@ -68,14 +68,19 @@ impl Locked<'_> {
 impl Callbacks {
     /// The log of the main database, if the connection has it open: once it has read in WAL mode.
     pub(crate) fn log_file(&self) -> Option<Log> {
+        self.log_of(c"main".as_ptr())
+    }
+
+    /// The log of the database that SQLite knows by this name, if the connection has it open.
+    fn log_of(&self, schema: *const std::ffi::c_char) -> Option<Log> {
         let database = self.database()?;
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-        // SAFETY: called while the connection is open and locked by this thread; this operation takes a
-        // place for a pointer.
+        // SAFETY: called while the connection is open and locked by this thread, with a name of SQLite's or a
+        // constant; this operation takes a place for a pointer.
         let code = unsafe {
             ffi::sqlite3_file_control(
                 database.as_ptr(),
-                c"main".as_ptr(),
+                schema,
                 ffi::SQLITE_FCNTL_JOURNAL_POINTER as _,
                 (&raw mut file).cast::<c_void>(),
             )
@@ -102,24 +107,23 @@ impl Callbacks {
             if schema.is_null() {
                 return;
             }
-            let mut log: *mut ffi::sqlite3_file = ptr::null_mut();
-            // SAFETY: as above; the name is SQLite's, and the operation takes a place for a pointer. Ours
-            // takes the log, which stays open meanwhile, since nobody else uses the file then; it is unknown
-            // to the file of any other VFS.
-            unsafe {
-                let control = |operation, argument: *mut c_void| {
-                    ffi::sqlite3_file_control(database.as_ptr(), schema, operation, argument)
-                };
-                if control(vfs::COMMIT_BEGINS, ptr::null_mut()) != ffi::SQLITE_OK {
-                    continue;
+            let control = |argument: *mut c_void| {
+                // SAFETY: as above; the name is SQLite's. The operation takes NULL, or a log of ours, which stays
+                // open meanwhile, since nobody else uses the file then; it is unknown to the file of any other
+                // VFS.
+                unsafe {
+                    ffi::sqlite3_file_control(
+                        database.as_ptr(),
+                        schema,
+                        vfs::COMMIT_BEGINS,
+                        argument,
+                    )
                 }
-                let code = control(
-                    ffi::SQLITE_FCNTL_JOURNAL_POINTER,
-                    (&raw mut log).cast::<c_void>(),
-                );
-                if code == ffi::SQLITE_OK && vfs::methods_of_log(log).is_some() {
-                    control(vfs::COMMIT_BEGINS, log.cast::<c_void>());
-                }
+            };
+            if control(ptr::null_mut()) == ffi::SQLITE_OK
+                && let Some(log) = self.log_of(schema)
+            {
+                control(log.file.cast::<c_void>());
             }
         }
     }
