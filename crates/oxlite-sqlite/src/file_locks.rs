@@ -50,6 +50,16 @@ pub struct OtherUsers {
     pub libraries: Vec<PathBuf>,
 }
 
+/// What a call for the lock of a read mark may be spared: `docs/kept-read-marks.md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spared {
+    /// A reader lets its mark go, which may be kept.
+    LettingGo,
+    /// A reader that begins would move a mark. It may be told that all are in use, if one is kept that was
+    /// locked a moment ago: it then reads under that.
+    Moving,
+}
+
 /// Looks for descriptors of this process that are open on `file` and are not our SQLite's. Nothing is
 /// found where this is not supported.
 ///
@@ -79,7 +89,7 @@ pub(crate) use registry::{close_known, open_known};
 
 #[cfg(unix)]
 pub(crate) use system::{after_fork_in_child, after_fork_in_parent, before_fork};
-pub(crate) use system::{let_all_go, may_keep};
+pub(crate) use system::{let_all_go, numbered, sparing};
 
 /// Where it is supported.
 #[cfg(all(
@@ -92,7 +102,7 @@ mod system {
     use libsqlite3_sys as ffi;
 
     pub(crate) use super::calls::{
-        after_fork_in_child, after_fork_in_parent, before_fork, may_keep,
+        after_fork_in_child, after_fork_in_parent, before_fork, numbered, sparing,
     };
     pub(crate) use super::keeper::let_all_go;
     pub(super) use super::users::other_users_of;
@@ -187,9 +197,14 @@ mod system {
         Ok(())
     }
 
-    /// Nothing is kept.
-    pub(crate) fn may_keep<T>(let_go: impl FnOnce() -> T) -> T {
-        let_go()
+    /// Nothing is spared.
+    pub(crate) fn sparing<T>(_spared: super::Spared, call: impl FnOnce() -> T) -> T {
+        call()
+    }
+
+    /// No lock is known.
+    pub(crate) fn numbered<T>(call: impl FnOnce() -> T) -> (T, Option<std::num::NonZeroU64>) {
+        (call(), None)
     }
 
     pub(crate) fn let_all_go() {}

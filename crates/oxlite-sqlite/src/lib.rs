@@ -39,6 +39,7 @@ mod fork;
 mod fork_duties;
 mod function;
 mod gathered_frames;
+mod index_locks;
 mod lock_file;
 mod log_sync;
 mod mutex;

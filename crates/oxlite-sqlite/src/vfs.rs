@@ -24,8 +24,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libsqlite3_sys as ffi;
 
@@ -33,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::file_locks;
 use crate::fork::{self, ForkMutex};
 use crate::gathered_frames::{GatheredFrames, Writing};
+use crate::index_locks::{IndexLocks, LOCK, UNLOCK, WRITE_LOCK};
 
 /// Called by a thread that is about to wait.
 static BEFORE_WAITING: OnceLock<fn()> = OnceLock::new();
@@ -89,76 +89,12 @@ struct Tail {
     name: ffi::sqlite3_filename,
     /// As which kind it was opened.
     flags: c_int,
-    /// What its connection has read lately.
-    reads: Reads,
+    /// Of a database: what its connection has of its log's index.
+    index: IndexLocks,
     /// Of a log: what is held back of it.
     frames: GatheredFrames,
     /// Of a database: what its connection does to the log.
     writing: Writing,
-}
-
-/// Whether reads follow one another fast, with nothing committed between them.
-struct Reads {
-    /// The header of the WAL's index in shared memory; NULL as long as that is not mapped.
-    header: *const [AtomicU32; HEADER_WORDS],
-    /// The checksum of the header at the end of the latest read.
-    checksum: [u32; 2],
-    /// How many reads have ended with this one since the clock was looked at.
-    count: u32,
-    /// When that was.
-    since: Option<Instant>,
-    /// Whether those before that were fast.
-    are_fast: bool,
-}
-
-/// The header (<https://sqlite.org/walformat.html#the_wal_index_header>), of which the last two words are a
-/// checksum of the others.
-const HEADER_WORDS: usize = 12;
-
-/// So many reads must have found the same header before a read mark is kept, in this time. Where others commit
-/// all the time, what is kept stands in their way, and where reads are rare it saves nothing: see
-/// docs/kept-read-marks.md.
-const CALM_READS: u32 = 16;
-const CALM_WITHIN: Duration = Duration::from_millis(1);
-
-/// The first of the locks that are read marks: `WAL_READ_LOCK(0)`.
-const FIRST_READ_MARK: c_int = 3;
-
-impl Reads {
-    const NONE: Self = Self {
-        header: ptr::null(),
-        checksum: [0; 2],
-        count: 0,
-        since: None,
-        are_fast: false,
-    };
-
-    /// Notes the end of a read; whether it is one of many that came fast, and between which nothing was committed.
-    ///
-    /// # Safety
-    ///
-    /// The header is mapped, if there is one.
-    #[inline]
-    unsafe fn are_calm(&mut self) -> bool {
-        // SAFETY: this function's contract. Other processes change it at any time.
-        let Some([.., first, second]) = (unsafe { self.header.as_ref() }) else {
-            return false;
-        };
-        let checksum = [first, second].map(|word| word.load(Ordering::Relaxed));
-        if checksum != self.checksum {
-            self.checksum = checksum;
-            (self.count, self.since, self.are_fast) = (0, None, false);
-            return false;
-        }
-        self.count += 1;
-        if self.count >= CALM_READS {
-            let now = Instant::now();
-            let took = self.since.map(|since| now.duration_since(since));
-            self.are_fast = took.is_some_and(|took| took < CALM_WITHIN);
-            (self.count, self.since) = (0, Some(now));
-        }
-        self.are_fast
-    }
 }
 
 /// Whether any connection of this process may have shared its cache. Such connections share their files, so that
@@ -170,9 +106,6 @@ static IS_CACHE_SHARED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn cache_is_shared() {
     IS_CACHE_SHARED.store(true, Ordering::Relaxed);
 }
-
-/// The number of the write lock among those of a WAL (`WAL_WRITE_LOCK`).
-const WRITE_LOCK: c_int = 0;
 
 /// An operation for `xFileControl` of a database: a commit begins that is written to the log that is given;
 /// or, with NULL, whether one may be gathered. Numbers from 100 on are none of SQLite's own.
@@ -375,7 +308,7 @@ unsafe extern "C" fn open(
         tail_of(file).write(Tail {
             name,
             flags,
-            reads: Reads::NONE,
+            index: IndexLocks::NONE,
             frames: GatheredFrames::default(),
             writing: Writing::default(),
         });
@@ -415,6 +348,7 @@ unsafe fn methods_for(original: *const ffi::sqlite3_io_methods) -> &'static Meth
     ours.xWrite = Some(write);
     ours.xTruncate = Some(truncate);
     ours.xSync = Some(sync);
+    ours.xFileSize = Some(file_size);
     ours.xLock = Some(lock);
     ours.xUnlock = Some(unlock);
     ours.xCheckReservedLock = Some(check_reserved_lock);
@@ -601,6 +535,35 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     code
 }
 
+unsafe extern "C" fn file_size(
+    file: *mut ffi::sqlite3_file,
+    size: *mut ffi::sqlite3_int64,
+) -> c_int {
+    // SAFETY: called through our table.
+    let Some(file_size) = unsafe { own_methods(file) }.and_then(|own| own.xFileSize) else {
+        return ffi::SQLITE_IOERR_FSTAT;
+    };
+    // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
+    let tail = unsafe { &mut *tail_of(file) };
+    let found = tail.index.size(|| {
+        // SAFETY: the call as SQLite made it, which fills in the size where it succeeds.
+        unsafe {
+            match file_size(file, size) {
+                ffi::SQLITE_OK => Ok(*size),
+                code => Err(code),
+            }
+        }
+    });
+    match found {
+        Ok(bytes) => {
+            // SAFETY: SQLite's place for it.
+            unsafe { *size = bytes };
+            ffi::SQLITE_OK
+        }
+        Err(code) => code,
+    }
+}
+
 // The methods of locks wait for a mutex of the file, which another thread of the parent may have had at
 // the fork. What a child gives back it does not have.
 
@@ -647,7 +610,7 @@ unsafe extern "C" fn shm_map(
         Some(map) => unsafe {
             let code = map(file, region, size, extend, mapped);
             if code == ffi::SQLITE_OK && region == 0 {
-                (*tail_of(file)).reads.header = (*mapped).cast();
+                (*tail_of(file)).index.header_is_at((*mapped).cast_const());
             }
             code
         },
@@ -661,7 +624,7 @@ unsafe extern "C" fn shm_unmap(file: *mut ffi::sqlite3_file, delete: c_int) -> c
         // SAFETY: the call as SQLite made it.
         Some(unmap) => unsafe {
             let tail = &mut *tail_of(file);
-            tail.reads = Reads::NONE;
+            tail.index = IndexLocks::NONE;
             // The log is closed next, of a transaction that has not begun to commit.
             tail.writing.ends();
             unmap(file, delete)
@@ -677,28 +640,26 @@ unsafe extern "C" fn shm_lock(
     flags: c_int,
 ) -> c_int {
     // SAFETY: called through our table.
-    let code = match unsafe { own_methods(file) }.and_then(|own| own.xShmLock) {
-        // SAFETY: the call as SQLite made it; one connection uses the file, and has its guard.
-        Some(lock) => unsafe {
-            let ends_read = flags == ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_SHARED
-                && offset >= FIRST_READ_MARK;
-            if ends_read && (*tail_of(file)).reads.are_calm() {
-                return file_locks::may_keep(|| lock(file, offset, count, flags));
-            }
-            lock(file, offset, count, flags)
-        },
-        None if flags & ffi::SQLITE_SHM_UNLOCK != 0 => return ffi::SQLITE_OK,
-        None => return ffi::SQLITE_IOERR_SHMLOCK,
+    let Some(lock) = unsafe { own_methods(file) }.and_then(|own| own.xShmLock) else {
+        return match flags & ffi::SQLITE_SHM_UNLOCK {
+            0 => ffi::SQLITE_IOERR_SHMLOCK,
+            _ => ffi::SQLITE_OK,
+        };
     };
-    if offset == WRITE_LOCK && flags & ffi::SQLITE_SHM_EXCLUSIVE != 0 {
-        // SAFETY: opened by our VFS, and nobody else uses what stands behind the file.
-        let tail = unsafe { &mut *tail_of(file) };
-        let is_shared = IS_CACHE_SHARED.load(Ordering::Relaxed);
-        if flags & ffi::SQLITE_SHM_UNLOCK != 0 {
-            tail.writing.ends();
-        } else if code == ffi::SQLITE_OK && !is_shared {
-            tail.writing.begins();
-        }
+    // SAFETY: opened by our VFS; one connection uses the file, and has its guard.
+    let tail = unsafe { &mut *tail_of(file) };
+    if (offset, flags) == (WRITE_LOCK, UNLOCK) {
+        tail.writing.ends();
+    }
+    // SAFETY: the call as SQLite made it, who has the header mapped as long as it locks.
+    let code = unsafe {
+        tail.index
+            .lock(offset, count, flags, || lock(file, offset, count, flags))
+    };
+    if (offset, flags, code) == (WRITE_LOCK, LOCK, ffi::SQLITE_OK)
+        && !IS_CACHE_SHARED.load(Ordering::Relaxed)
+    {
+        tail.writing.begins();
     }
     code
 }

@@ -4,12 +4,14 @@
 //! the system has set it. None of them panics: that would unwind into C.
 //!
 //! Read marks are kept here ([`kept`]): what a reader lets go stays locked for a moment, and who next asks
-//! for the same lock has it already.
+//! for the same lock has it already. Who would move a mark is refused as long as such a one is fresh.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::io;
+use std::num::NonZeroU64;
 
+use super::Spared;
 use super::inode::{request_lock, set_byte};
 use super::keeper;
 use super::kept::{FIRST_BYTE, LAST_BYTE};
@@ -71,17 +73,28 @@ pub(super) unsafe extern "C" fn fcntl(
 }
 
 thread_local! {
-    /// Whether the lock that this thread is about to let go is a read mark which may be kept.
-    static MAY_KEEP: Cell<bool> = const { Cell::new(false) };
+    /// What this thread may be spared in the call that it makes.
+    static SPARED: Cell<Option<Spared>> = const { Cell::new(None) };
+    /// The number of the lock on a read mark that this thread has asked for.
+    static LOCKED: Cell<Option<NonZeroU64>> = const { Cell::new(None) };
 }
 
-/// Makes a call in which a read mark is let go; it may be kept.
+/// Makes a call for the lock of a read mark, of which this may be spared.
 #[inline]
-pub(crate) fn may_keep<T>(let_go: impl FnOnce() -> T) -> T {
-    MAY_KEEP.set(true);
-    let done = let_go();
-    MAY_KEEP.set(false);
+pub(crate) fn sparing<T>(spared: Spared, call: impl FnOnce() -> T) -> T {
+    SPARED.set(Some(spared));
+    let done = call();
+    SPARED.set(None);
     done
+}
+
+/// Makes a call that asks for the lock of a read mark, and tells that lock's number, if it is known:
+/// [`lock_number`](super::kept::Mark::lock_number).
+#[inline]
+pub(crate) fn numbered<T>(call: impl FnOnce() -> T) -> (T, Option<NonZeroU64>) {
+    LOCKED.set(None);
+    let done = call();
+    (done, LOCKED.get())
 }
 
 /// Locks, or lets go, through a lock descriptor that is read-write.
@@ -104,15 +117,23 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
         // SAFETY: this function's contract.
         return unsafe { request_lock(canonical, command, request) };
     };
+    if kind == libc::F_WRLCK && SPARED.get() == Some(Spared::Moving) && mark.is_fresh() {
+        // SAFETY: the place of this thread's.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        return -1;
+    }
     let kept = mark.take(|kept| kind == libc::F_RDLCK || bytes.contains(&kept));
     match kept {
-        Some(kept) if kind == libc::F_RDLCK && kept == bytes.start => return 0,
+        Some(kept) if kind == libc::F_RDLCK && kept == bytes.start => {
+            LOCKED.set(mark.lock_number());
+            return 0;
+        }
         // One mark at a time.
         Some(kept) if kind == libc::F_RDLCK => {
             set_byte(canonical, kept, libc::F_UNLCK);
         }
         None if kind == libc::F_UNLCK
-            && MAY_KEEP.get()
+            && SPARED.get() == Some(Spared::LettingGo)
             && (mark.is_watched() || keeper::watch(canonical, mark))
             && mark.keep(bytes.start) =>
         {
@@ -129,6 +150,10 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
         // The lock has gone with its descriptor. SQLite would go on counting it as held, and read on
         // without any; the next one who asks for it is refused.
         return 0;
+    }
+    if result == 0 && kind == libc::F_RDLCK {
+        mark.is_locked();
+        LOCKED.set(mark.lock_number());
     }
     // An exclusive lock that is refused leaves the shared one standing.
     if let Some(kept) = kept

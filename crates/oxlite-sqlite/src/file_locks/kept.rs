@@ -14,12 +14,14 @@
 //! - While one lets it go, the other waits: an unlocking that is under way would take away the lock that it
 //!   asks for.
 
+use std::num::NonZeroU64;
+
 #[cfg(all(test, loom))]
 use loom::sync::atomic;
 #[cfg(not(all(test, loom)))]
 use std::sync::atomic;
 
-use atomic::{AtomicU32, Ordering};
+use atomic::{AtomicU64, Ordering};
 
 #[cfg(all(test, loom))]
 mod model;
@@ -29,17 +31,21 @@ pub(super) const FIRST_BYTE: i64 = 123;
 pub(super) const LAST_BYTE: i64 = 127;
 
 /// The bits with the byte's number, counted from 1; 0 if none is kept.
-const BYTE: u32 = 0b111;
+const BYTE: u64 = 0b111;
 /// Somebody lets it go at this moment.
-const LEAVING: u32 = 1 << 3;
+const LEAVING: u64 = 1 << 3;
 /// It was used since the latest look.
-const USED: u32 = 1 << 4;
+const USED: u64 = 1 << 4;
 /// It is looked after: only then anything may be kept.
-const WATCHED: u32 = 1 << 5;
+const WATCHED: u64 = 1 << 5;
+/// The latest lock on a mark was made since the latest look.
+const FRESH: u64 = 1 << 6;
+/// The rest counts the locks that were made while it was looked after.
+const ONE_LOCK: u64 = 1 << 7;
 
 /// What is kept of one file, for all threads of the process.
 #[derive(Default)]
-pub(super) struct Mark(AtomicU32);
+pub(super) struct Mark(AtomicU64);
 
 impl Mark {
     /// Has what is kept be the caller's from now on, who has its lock then: its byte, if there is one that
@@ -52,7 +58,7 @@ impl Mark {
                 word = self.after_leaving();
                 continue;
             }
-            let taken = word & (WATCHED | USED);
+            let taken = word & !BYTE;
             let exchanged =
                 self.0
                     .compare_exchange_weak(word, taken, Ordering::AcqRel, Ordering::Acquire);
@@ -77,14 +83,14 @@ impl Mark {
     }
 
     #[inline]
-    fn put(&self, byte: i64, used: u32) -> bool {
-        let number = (byte - FIRST_BYTE + 1) as u32 & BYTE;
+    fn put(&self, byte: i64, used: u64) -> bool {
+        let number = (byte - FIRST_BYTE + 1) as u64 & BYTE;
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             if word & WATCHED == 0 || word & BYTE != 0 {
                 return false;
             }
-            let kept = number | (word & USED) | used | WATCHED;
+            let kept = word | number | used;
             let exchanged =
                 self.0
                     .compare_exchange_weak(word, kept, Ordering::Release, Ordering::Relaxed);
@@ -95,8 +101,9 @@ impl Mark {
         }
     }
 
-    /// Has it looked after from now on.
+    /// Has it looked after from now on. What was locked before is not what is counted from now on.
     pub(super) fn watch(&self) {
+        self.0.fetch_add(ONE_LOCK, Ordering::Relaxed);
         self.0.fetch_or(WATCHED | USED, Ordering::Relaxed);
     }
 
@@ -106,10 +113,35 @@ impl Mark {
         self.0.load(Ordering::Relaxed) & WATCHED != 0
     }
 
+    /// Notes that a lock on a mark was made just now.
+    #[inline]
+    pub(super) fn is_locked(&self) {
+        if self.is_watched() {
+            self.0.fetch_or(FRESH, Ordering::Relaxed);
+            self.0.fetch_add(ONE_LOCK, Ordering::Relaxed);
+        }
+    }
+
+    /// Since which of the locks that were made the caller has the one that it has; `None` if that is not counted.
+    /// As long as it is the same, so is the lock.
+    #[inline]
+    pub(super) fn lock_number(&self) -> Option<NonZeroU64> {
+        let word = self.0.load(Ordering::Relaxed);
+        NonZeroU64::new(word / ONE_LOCK).filter(|_| word & WATCHED != 0)
+    }
+
+    /// Whether one is kept that need not be moved yet: a mark in the WAL, so none of a database that is read
+    /// alone, which is locked since the latest look.
+    #[inline]
+    pub(super) fn is_fresh(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        word & FRESH != 0 && word & BYTE != 0 && byte_in(word) != FIRST_BYTE
+    }
+
     /// Whether it was used since the latest look. If not, nobody looks after it any more, and what is kept is
     /// let go, by `unlock`.
     pub(super) fn is_hot(&self, unlock: impl FnOnce(i64)) -> bool {
-        let word = self.0.fetch_and(!USED, Ordering::AcqRel);
+        let word = self.0.fetch_and(!(USED | FRESH), Ordering::AcqRel);
         let is_hot = word & USED != 0 && word & WATCHED != 0;
         if !is_hot {
             self.unwatch(unlock);
@@ -159,7 +191,7 @@ impl Mark {
 
     /// Waits until it has been let go: for one system call of another thread.
     #[cold]
-    fn after_leaving(&self) -> u32 {
+    fn after_leaving(&self) -> u64 {
         loop {
             #[cfg(all(test, loom))]
             loom::thread::yield_now();
@@ -173,6 +205,6 @@ impl Mark {
     }
 }
 
-fn byte_in(word: u32) -> i64 {
-    FIRST_BYTE - 1 + i64::from(word & BYTE)
+fn byte_in(word: u64) -> i64 {
+    FIRST_BYTE - 1 + (word & BYTE) as i64
 }
