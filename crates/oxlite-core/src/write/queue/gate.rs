@@ -7,8 +7,9 @@
 //! - `HOLDER`: locked by who has told in the file what it holds SQLite's lock for.
 //!
 //! In its turn a process does not look at them. Otherwise one question tells whether anybody is in the
-//! queue; if not, a new turn begins. If so, or if SQLite's lock is held, the process joins it. Turns end
-//! by themselves, so the head is held up for no longer than one turn and one write.
+//! queue; if not, a new turn begins. If so, the process joins it, unless it has saved up a transaction
+//! (`allowance`); and so it does if SQLite's lock is held. Turns end by themselves, so the head is held up
+//! for no longer than one turn, one write and what the others have saved up.
 //!
 //! A lock cannot be waited for with a time limit, nor be given up; so a thread of its own waits for it
 //! (`lock_thread`), and whoever wants it waits for that thread.
@@ -17,6 +18,7 @@
 //! - Liveness is the kernel's: a lock goes with its holder. Nothing in the file is waited for.
 //! - Whatever fails here lets the process through.
 
+mod allowance;
 mod lock_thread;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{Byte, LockFile};
 
+use self::allowance::Allowance;
 use self::lock_thread::{Caller, LockThread};
 use super::PROBE_EVERY;
 use super::holder::NOTE_AT_MOST;
@@ -45,12 +48,12 @@ const TURN_AMONG_MANY: Turn = Turn {
     writes: 20,
 };
 const TURN_AMONG_FEW: Turn = Turn {
-    length: Duration::from_micros(1000),
-    writes: 100,
+    length: Duration::from_millis(3),
+    writes: 300,
 };
 
 /// Whoever has come to the head of the queue within this time has few others before him.
-const WAIT_AMONG_FEW: Duration = Duration::from_millis(2);
+const WAIT_AMONG_FEW: Duration = Duration::from_millis(8);
 
 /// What a process that stood in line may have saved up, so that a stolen turn is made good: the writes of
 /// so many turns.
@@ -106,6 +109,7 @@ pub(super) struct Gate {
     turn: &'static Turn,
     /// The transactions that are left of the turn.
     writes: u32,
+    allowance: Allowance,
     /// When it joined the queue.
     joined: Instant,
     has_published: bool,
@@ -157,6 +161,7 @@ impl Gate {
             turn_began: now,
             turn: &TURN_AMONG_FEW,
             writes: 0,
+            allowance: Allowance::new(now),
             joined: now,
             has_published: false,
             nobody_came: None,
@@ -178,7 +183,7 @@ impl Gate {
         }
     }
 
-    /// Comes to the gate: goes through in its turn or if nobody waits, else stands in line.
+    /// Comes to the gate: goes through in its turn, if nobody waits, or by its allowance; else stands in line.
     pub(super) fn arrive<T: Send + Sync + 'static>(
         &mut self,
         patience: &Patience<'_>,
@@ -190,6 +195,7 @@ impl Gate {
         }
         self.look(now);
         match self.file().locked_by_another(QUEUE, WAITING) {
+            Ok(Some(_)) if self.allowance.spend(now) => {}
             Ok(Some(_)) => self.stand_in_line(patience, behind),
             Ok(None) | Err(_) => {
                 self.turn_began = now;
