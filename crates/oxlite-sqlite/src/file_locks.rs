@@ -28,8 +28,8 @@
 //! - In a forked child the lock descriptors are closed at once (see `fork.rs`), else the locks of the
 //!   parent would live as long as the child.
 //!
-//! This is for Linux on x86-64 and aarch64, with a kernel that has these locks (3.15). Elsewhere SQLite
-//! keeps its POSIX locks, and nothing of the above is so.
+//! This is for Linux on x86-64 and aarch64 (`ofd_locks`, which `build.rs` sets), with a kernel that has these
+//! locks (3.15). Elsewhere SQLite keeps its POSIX locks, and nothing of the above is so.
 
 use std::path::PathBuf;
 
@@ -81,10 +81,7 @@ pub(crate) unsafe fn install(vfs: *mut ffi::sqlite3_vfs) -> Result<()> {
 }
 
 /// Opens a lock file that is none of SQLite's, so that it is known to be ours and closed in a child.
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 pub(crate) use registry::{close_known, open_known};
 
 #[cfg(unix)]
@@ -92,10 +89,7 @@ pub(crate) use system::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub(crate) use system::{let_all_go, numbered, sparing};
 
 /// Where it is supported.
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod system {
     use std::ffi::CStr;
 
@@ -136,52 +130,25 @@ mod system {
     }
 }
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod calls;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod inode;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod keeper;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod kept;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod others;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod registry;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod table;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod users;
 
 /// Where it is not: SQLite keeps its POSIX locks.
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(ofd_locks))]
 mod system {
     use std::path::PathBuf;
 

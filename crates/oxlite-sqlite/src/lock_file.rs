@@ -22,26 +22,14 @@ use std::path::Path;
 pub struct Byte(pub u8);
 
 /// The name for the file where there are no such locks.
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(ofd_locks))]
 pub use elsewhere::LockFile;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 pub use linux::LockFile;
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod access;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod linux {
     use std::ffi::{CString, c_int};
     use std::fs::{File, OpenOptions};
@@ -311,10 +299,7 @@ mod linux {
     }
 }
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(ofd_locks))]
 mod elsewhere {
     use super::{Byte, Path, io};
 

@@ -30,21 +30,12 @@ pub(crate) fn path_of(user: u32, device: u64, inode: u64) -> PathBuf {
     Path::new("/dev/shm").join(format!("oxlite-{user}-{device:x}-{inode:x}"))
 }
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(ofd_locks))]
 pub use elsewhere::SharedPage;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 pub use linux::SharedPage;
 
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(ofd_locks)]
 mod linux {
     use std::fs::{File, OpenOptions};
     use std::os::fd::AsRawFd;
@@ -260,10 +251,7 @@ mod linux {
     }
 }
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(ofd_locks))]
 mod elsewhere {
     use super::{AtomicU64, Duration, Path, io};
     use crate::lock_file::LockFile;

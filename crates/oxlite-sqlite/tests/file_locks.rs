@@ -3,10 +3,7 @@
 //! What a lock keeps out is asked of a process of its own: this test binary once more, as an outsider.
 //! (A real second SQLite in the process: `tests/test_two_sqlites.py`.)
 
-#![cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#![cfg(ofd_locks)]
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};

@@ -3,10 +3,7 @@
 //!
 //! It is a program of its own with one test, since a look sees what all threads open and close.
 
-#![cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#![cfg(ofd_locks)]
 
 use std::ffi::CString;
 use std::fs::{self, File};
