@@ -1,9 +1,9 @@
 //! What SQLite calls back: one slot for each kind, and the trampolines between C and closures.
 //!
 //! Invariants:
-//! - SQLite is given the address of the `Callbacks` of its connection, which are boxed and live
-//!   until the connection is closed; they are used under its lock only, since SQLite calls back on
-//!   the thread that is calling it.
+//! - SQLite is given the address of the `Callbacks` of its connection, which are boxed and stay where they
+//!   are until the connection is closed, or, if it cannot be, until SQLite has forgotten them; they are used
+//!   under its lock only, since SQLite calls back on the thread that is calling it.
 //! - A trampoline takes a reference of its own to the closure before it calls it, so a callback may
 //!   replace or remove itself.
 //! - While a callback runs that SQLite forbids to use its connection, locking the connection fails.
@@ -104,18 +104,6 @@ impl Callbacks {
         self.database
     }
 
-    /// Has SQLite say when a commit begins, from now on. There is one such hook, which an extension may have
-    /// taken; who wants to know is asked by it.
-    ///
-    /// # Safety
-    ///
-    /// These are the callbacks of `database`, which is open, and locked or known to nobody else.
-    pub(crate) unsafe fn hear_of_commits(&self, database: *mut ffi::sqlite3) {
-        let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
-        // SAFETY: this function's contract; see the module's first invariant.
-        unsafe { ffi::sqlite3_commit_hook(database, Some(call_commit), argument) };
-    }
-
     /// Whether the statement that has just ended had begun a commit.
     #[inline]
     pub(crate) fn take_commit_begun(&self) -> bool {
@@ -125,6 +113,24 @@ impl Callbacks {
     /// Whether an interruption waits until the changeset that is being applied is done with.
     pub(crate) fn is_interruption_postponed(&self) -> bool {
         self.is_interruption_postponed.load(Ordering::Relaxed)
+    }
+
+    /// Closes the connection. Where something that is not ours keeps it open, such as a statement that an
+    /// extension has not finalised, SQLite calls nobody back by it any more.
+    ///
+    /// # Safety
+    ///
+    /// These are the callbacks of `database`, which is open, and from now on used by nobody of ours.
+    pub(crate) unsafe fn close(&self, database: *mut ffi::sqlite3) -> c_int {
+        // SAFETY: this function's contract.
+        let code = unsafe { ffi::sqlite3_close(database) };
+        if code != ffi::SQLITE_OK {
+            // SAFETY: what could not be closed is open as before, and without sessions of ours, so that the
+            // place of the preupdate hook is not theirs.
+            unsafe { forget_callbacks(database) };
+        }
+        self.leave_write_queue();
+        code
     }
 
     /// Lets go of everything, when the connection has been closed.
@@ -330,9 +336,12 @@ impl Locked<'_> {
         self.hear_of_commits();
     }
 
-    fn hear_of_commits(&self) {
-        // SAFETY: open and locked by this guard.
-        unsafe { self.callbacks().hear_of_commits(self.database()) };
+    /// Has SQLite say when a commit begins, from now on. There is one such hook, which an extension may have
+    /// taken; who wants to know is asked by it.
+    pub(crate) fn hear_of_commits(&self) {
+        let (trampoline, argument) = registration!(self, true, call_commit);
+        // SAFETY: open and locked by this guard; see the module's first invariant.
+        unsafe { ffi::sqlite3_commit_hook(self.database(), trampoline, argument) };
     }
 
     /// Calls `hook` after each rollback; `None` removes it.
@@ -389,6 +398,27 @@ impl Locked<'_> {
         let result = f();
         is_unstoppable.set(was_unstoppable);
         result
+    }
+}
+
+/// Has SQLite call back nobody: the places of all that `registration!` is used for are empty afterwards.
+///
+/// # Safety
+///
+/// `database` is open, used by nobody else, and has no sessions.
+unsafe fn forget_callbacks(database: *mut ffi::sqlite3) {
+    let nothing = ptr::null_mut();
+    // SAFETY: this function's contract; NULL removes a callback.
+    unsafe {
+        ffi::sqlite3_busy_handler(database, None, nothing);
+        ffi::sqlite3_set_authorizer(database, None, nothing);
+        ffi::sqlite3_progress_handler(database, 0, None, nothing);
+        ffi::sqlite3_trace_v2(database, 0, None, nothing);
+        ffi::sqlite3_update_hook(database, None, nothing);
+        ffi::sqlite3_commit_hook(database, None, nothing);
+        ffi::sqlite3_rollback_hook(database, None, nothing);
+        ffi::sqlite3_wal_hook(database, None, nothing);
+        ffi::sqlite3_preupdate_hook(database, None, nothing);
     }
 }
 
@@ -579,5 +609,50 @@ unsafe extern "C" fn call_wal(
         Some(hook) => catch_unwind(AssertUnwindSafe(|| hook(schema, pages.unsigned_abs())))
             .unwrap_or(ffi::SQLITE_OK),
         None => ffi::SQLITE_OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Connection, OpenFlags};
+
+    #[test]
+    fn what_cannot_be_closed_calls_nobody_back() {
+        for is_dropped in [false, true] {
+            let connection = Connection::open(c":memory:", OpenFlags::default()).expect("opens");
+            let locked = connection.lock().expect("open");
+            let made = locked.execute_batch("CREATE TABLE t (x)");
+            made.expect("valid SQL");
+            locked.set_update_hook(Some(Box::new(|_| {})));
+            locked.set_rollback_hook(Some(Box::new(|| {})));
+            let database = locked.database();
+            let sql = c"INSERT INTO t VALUES (1)".as_ptr();
+            // As an extension has one, which keeps the connection from being closed.
+            let mut foreign = ptr::null_mut();
+            // SAFETY: open and locked; a NUL-terminated text, a place for the statement.
+            let code = unsafe {
+                ffi::sqlite3_prepare_v2(database, sql, -1, &raw mut foreign, ptr::null_mut())
+            };
+            assert_eq!(code, ffi::SQLITE_OK);
+            if is_dropped {
+                drop(locked);
+            } else {
+                let refused = locked.close().expect_err("a statement is left");
+                assert_eq!(refused.code(), ffi::SQLITE_BUSY);
+            }
+            drop(connection);
+            let nothing = ptr::null_mut();
+            // SAFETY: still open, since it could not be closed, and known to nobody else; what is set anew is
+            // answered with the argument before.
+            unsafe {
+                assert!(ffi::sqlite3_commit_hook(database, None, nothing).is_null());
+                assert!(ffi::sqlite3_rollback_hook(database, None, nothing).is_null());
+                assert!(ffi::sqlite3_update_hook(database, None, nothing).is_null());
+                assert_eq!(ffi::sqlite3_step(foreign), ffi::SQLITE_DONE);
+                assert_eq!(ffi::sqlite3_finalize(foreign), ffi::SQLITE_OK);
+                assert_eq!(ffi::sqlite3_close(database), ffi::SQLITE_OK);
+            }
+        }
     }
 }

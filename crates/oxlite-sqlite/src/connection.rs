@@ -135,9 +135,12 @@ impl Connection {
             return Err(error);
         }
         let callbacks = Box::new(Callbacks::new(database));
-        // SAFETY: just opened; its callbacks are boxed, and live until it is closed.
-        unsafe { callbacks.hear_of_commits(database) };
-        Ok(Self::of(Arc::new(Handle::new(database, callbacks))))
+        let connection = Self::of(Arc::new(Handle::new(database, callbacks)));
+        // Not before the callbacks are where they stay: SQLite keeps a pointer to them.
+        if let Ok(locked) = connection.lock() {
+            locked.hear_of_commits();
+        }
+        Ok(connection)
     }
 
     /// Locks the connection for this thread, waiting while another thread holds it.
@@ -434,10 +437,9 @@ impl<'c> Locked<'c> {
             unsafe { ffi::sqlite3_blob_close(blob.as_ptr()) };
         }
         self.state.availability.set(Availability::Closed);
-        // SAFETY: open until this line, which nobody passes twice: no statement, blob or backup is
+        // SAFETY: open until this line, which nobody passes twice: no statement, blob or backup of ours is
         // left to keep it busy.
-        let code = unsafe { ffi::sqlite3_close(database) };
-        self.state.callbacks.leave_write_queue();
+        let code = unsafe { self.state.callbacks.close(database) };
         self.state.callbacks.clear();
         if code == ffi::SQLITE_OK {
             Ok(())

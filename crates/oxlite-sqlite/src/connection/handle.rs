@@ -311,8 +311,7 @@ impl Drop for Handle {
             // SAFETY: as for the statements.
             unsafe { ffi::sqlite3session_delete(session.as_ptr()) };
         }
-        // SAFETY: open, ours alone, and without statements. An open transaction is rolled back.
-        unsafe { ffi::sqlite3_close(database) };
-        state.callbacks.leave_write_queue();
+        // SAFETY: open, ours alone, and without statements of ours. An open transaction is rolled back.
+        unsafe { state.callbacks.close(database) };
     }
 }
