@@ -359,9 +359,9 @@ impl Statement {
     }
 
     /// Finalises the statement now. Dropping it does so as well, at the price of a list that other threads
-    /// may look at.
+    /// may look at. In a child that was forked while somebody up the stack had the guard, it stays the parent's.
     pub fn finalize(mut self, locked: &Locked<'_>) {
-        if self.belongs_to(locked) {
+        if self.belongs_to(locked) && !self.handle.is_inherited() {
             locked.finalize_statement(self.raw);
             self.is_finalized = true;
         }

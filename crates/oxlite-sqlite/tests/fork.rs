@@ -6,6 +6,7 @@
 
 use std::ffi::CString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -157,6 +158,30 @@ fn a_backup_and_a_statement_dropped_in_the_child_stay_the_parents() {
     }
     run(&target, "SELECT x FROM t");
     fs::remove_dir_all(folder).expect("goes");
+}
+
+#[test]
+fn a_statement_finalised_in_the_child_with_an_outer_guard_stays_the_parents() {
+    let connection = Connection::open(c":memory:", OpenFlags::default()).expect("opens");
+    run(&connection, "CREATE TABLE t (x)");
+    let locked = connection.lock().expect("open");
+    let has_committed = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&has_committed);
+    locked.set_commit_hook(Some(Box::new(move || {
+        noted.store(true, Ordering::Relaxed);
+        false
+    })));
+    // It commits when it is stopped.
+    let prepared = locked.prepare("INSERT INTO t VALUES (1) RETURNING x", false);
+    let mut statement = prepared.expect("valid SQL").statement.expect("one");
+    assert_eq!(statement.step(&locked), Ok(Step::Row));
+    let mut held = Some(statement);
+    assert!(in_child(|| {
+        held.take().expect("there").finalize(&locked);
+        !has_committed.load(Ordering::Relaxed)
+    }));
+    held.expect("the parent has it still").finalize(&locked);
+    assert!(has_committed.load(Ordering::Relaxed));
 }
 
 #[test]
