@@ -175,6 +175,37 @@ def test_whatever_ends_a_transaction_lets_the_next_one_in(
         first.rollback()
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("BEGIN IMMEDIATE", "COMMIT"),
+        ("BEGIN", "END"),
+        ("BEGIN IMMEDIATE", "ROLLBACK"),
+        ("SAVEPOINT a", "RELEASE a"),
+    ],
+)
+def test_a_transaction_that_ends_in_a_function_lets_the_next_one_in(
+    connect: Connect, begin: str, end: str
+) -> None:
+    """At once, and not at the end of the statement that has called the function."""
+    first, next_one = connect(), connect(timeout=0.01)
+    inserted = []
+
+    def write() -> int:
+        for sql in (begin, "INSERT INTO t VALUES (1)", end):
+            first.execute(sql)
+        inserted.append(next_one.execute("INSERT INTO t VALUES (2)").rowcount)
+        return 1
+
+    first.create_function("write", 0, write)
+    assert (
+        first.execute("SELECT write() FROM (SELECT 1 UNION ALL SELECT 2)").fetchall() == [(1,)] * 2
+    )
+    assert inserted == [1, 1]
+    assert statistics(first)["thread_waits"] == 0
+    assert statistics(first)["admissions"] == 4
+
+
 def test_a_dropped_cursor_and_a_closed_connection_let_the_next_one_in(connect: Connect) -> None:
     first, next_one = connect(), connect(timeout=0)
     cursor = first.execute("INSERT INTO t VALUES (1), (2) RETURNING x")

@@ -48,6 +48,11 @@ pub(crate) fn may_commit(sql: &[u8]) -> bool {
     begins_with_one_of(sql, &["COMMIT", "END", "RELEASE"])
 }
 
+/// Whether it may end a transaction and does nothing else.
+pub(crate) fn ends_transaction(sql: &[u8]) -> bool {
+    may_commit(sql) || begins_with_one_of(sql, &["ROLLBACK"])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +71,9 @@ mod tests {
         assert!(may_commit(b"-- done\nEND TRANSACTION"));
         assert!(may_commit(b"RELEASE a"));
         assert!(!may_commit(b"ROLLBACK"));
+        assert!(ends_transaction(b"Rollback"));
+        assert!(ends_transaction(b"COMMIT"));
+        assert!(!ends_transaction(b"BEGIN"));
         assert!(!may_commit(b"SELECT 1"));
     }
 

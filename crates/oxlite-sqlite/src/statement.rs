@@ -19,7 +19,7 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::BusyWait;
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
-use crate::sql::{begins_with_one_of, may_commit, takes_write_lock};
+use crate::sql::{begins_with_one_of, ends_transaction, may_commit, takes_write_lock};
 use crate::value::ValueRef;
 
 /// What a step came to.
@@ -53,6 +53,8 @@ pub struct Statement {
     may_commit: bool,
     /// Whether it is BEGIN.
     begins: bool,
+    /// Whether it is what ends a transaction.
+    ends_transaction: bool,
     /// No other one of its connection has had it.
     number: u64,
     has_row: bool,
@@ -140,6 +142,7 @@ impl Locked<'_> {
                 takes_write_lock: !read_only && takes_write_lock(sql),
                 may_commit: !read_only || may_commit(sql),
                 begins: begins_with_one_of(sql, &["BEGIN"]),
+                ends_transaction: ends_transaction(sql),
                 number: prepared.get(),
                 raw,
                 handle: Arc::clone(self.handle()),
@@ -383,14 +386,22 @@ impl Statement {
             }
         }
         if !self.may_commit {
-            return Self::breakable(locked, true, || self.step_now(locked));
+            let outcome = Self::breakable(locked, true, || self.step_now(locked));
+            if self.ends_transaction {
+                locked.leave_write_queue();
+            }
+            return outcome;
         }
         if !self.takes_write_lock {
-            let outcome = self.step_now(locked)?;
-            if outcome == Step::Done {
-                self.settle(locked)?;
+            let outcome = self.step_now(locked);
+            if self.ends_transaction || locked.has_commit_guard() {
+                // Now, and not when the guard goes: in a function, the statement around it may go on for long.
+                locked.leave_write_queue();
             }
-            return Ok(outcome);
+            if outcome == Ok(Step::Done) {
+                locked.callbacks().settle()?;
+            }
+            return outcome;
         }
         let entering = match self.has_row {
             true => None,
@@ -440,15 +451,6 @@ impl Statement {
         let outcome = work();
         noted.store(false, Ordering::Relaxed);
         outcome
-    }
-
-    /// After what may have committed: waits for its ticket, if it has drawn one, out of the queue.
-    #[inline]
-    fn settle(&self, locked: &Locked<'_>) -> Result<()> {
-        if locked.has_commit_guard() {
-            locked.leave_write_queue();
-        }
-        locked.callbacks().settle()
     }
 
     #[inline]
