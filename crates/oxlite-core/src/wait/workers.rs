@@ -7,6 +7,8 @@
 //! Invariants:
 //! - What was handed in is run once, by a thread of this process; a forked child has threads of its own.
 //! - A thread ends by itself when there has been nothing to do; none is ever waited for.
+//! - It takes the signals that its starter takes, as a thread of the program's own would: it runs the program's
+//!   functions, and the processes that these start inherit what is kept back.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

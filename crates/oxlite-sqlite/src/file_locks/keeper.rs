@@ -9,12 +9,9 @@
 //!   beginning to end and its end.
 //! - [`KEEPER`] is taken under the mutexes of SQLite's files; at a fork the registry's is taken under it, else
 //!   nothing is. With it nobody waits but for calls that the kernel answers by itself.
-//! - The thread takes no signal: those are for the program's own.
 //! - Nothing is unlocked through a descriptor that is closed: who closes one has had its mark forgotten.
 
 use std::ffi::{CString, c_int};
-use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -25,6 +22,7 @@ use super::kept::Mark;
 use super::others::Identity;
 use super::table;
 use crate::fork::ForkMutex;
+use crate::quiet_thread::spawn_quietly;
 
 /// How often it is looked: what nobody has used since the look before is let go, so after one to two of these.
 const EVERY: Duration = Duration::from_millis(1);
@@ -156,10 +154,7 @@ impl Keeper {
                 // It ends without another look.
                 join(thread);
             }
-            self.thread = without_signals(|| {
-                let thread = thread::Builder::new().name("oxlite-marks".into());
-                thread.stack_size(STACK_BYTES).spawn(keep).ok()
-            });
+            self.thread = spawn_quietly("oxlite-marks", STACK_BYTES, keep).ok();
             self.is_running = self.thread.is_some();
             self.failed = (!self.is_running).then(Instant::now);
         }
@@ -174,21 +169,6 @@ impl Keeper {
         }
         ANY.store(false, Ordering::Relaxed);
     }
-}
-
-/// Starts a thread that takes no signal.
-fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    let mut all = MaybeUninit::uninit();
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: the sets are filled in by these calls, which fail only where told to do something unknown.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let started = start();
-    // SAFETY: filled in above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
-    started
 }
 
 /// Waits until a thread has ended, and until the kernel counts it no more.

@@ -7,11 +7,12 @@
 //! - Whoever wants it is woken without the mutex of this room held.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
-use oxlite_sqlite::{Byte, LockFile};
+use oxlite_sqlite::{Byte, LockFile, spawn_quietly};
 
 use crate::wait::deadline::Deadline;
+
+const STACK_BYTES: usize = 64 << 10;
 
 /// The thread that waits for the lock, and the file.
 pub(super) struct LockThread {
@@ -67,10 +68,7 @@ impl LockThread {
         match before {
             Order::None => {
                 let thread = Arc::clone(self);
-                let started = thread::Builder::new()
-                    .name("oxlite-gate".into())
-                    .stack_size(64 << 10)
-                    .spawn(move || thread.run());
+                let started = spawn_quietly("oxlite-gate", STACK_BYTES, move || thread.run());
                 if started.is_err() {
                     // As if everybody before had gone: SQLite's lock is tried.
                     *order = Order::None;
