@@ -4,12 +4,15 @@ Something is still open, running or waiting. Every program is a process of its o
 itself, with status 0 and nothing to complain of.
 """
 
+import contextlib
+import sqlite3 as standard
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.wait import until
 
 _LIMIT = """
 import faulthandler
@@ -329,6 +332,52 @@ threading.Thread(target=work, daemon=True).start()
 assert begun.wait(10)
 time.sleep(0.05)
 """)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what runs at the C library's exit is glibc's")
+def test_what_executemany_has_lent_to_sqlite_outlives_the_interpreter(path: Path) -> None:
+    """A thread goes on in SQLite until it wants the GIL, and reads text and blobs in place.
+
+    That its references keep them is not a matter of course for literals, which may be immortal.
+    """
+    source = """
+import ctypes, sys, threading, time
+from oxlite import sqlite3
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False)
+connection.execute("CREATE TABLE u(a, b, c)")
+slow = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) SELECT count(*) FROM n"
+
+def work():
+    sets = [("literal", "a literal with spaces", b"bytes")] * 64
+    connection.executemany(f"INSERT INTO u SELECT ?, ?, ? FROM ({slow})", sets)
+
+threading.Thread(target=work, daemon=True).start()
+other = sqlite3.connect(sys.argv[1])
+while not other.execute("SELECT count(*) FROM u").fetchone()[0]:
+    time.sleep(0.001)
+# Called in the other order once the interpreter has ended: who reads our output hears of it.
+library = ctypes.CDLL(None)
+for function, argument in ((library.pause, None), (library.close, 1)):
+    library.__cxa_atexit(ctypes.cast(function, ctypes.c_void_p), ctypes.c_void_p(argument), None)
+"""
+    command = [sys.executable, "-c", source, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.read() == b""
+            assert process.poll() is None
+            with contextlib.closing(standard.connect(path)) as connection:
+
+                def count() -> int:
+                    (count,) = connection.execute("SELECT count(*) FROM u").fetchone()
+                    return int(count)
+
+                before = count()
+                until(lambda: count() > before + 2)
+                rows = set(connection.execute("SELECT * FROM u"))
+        finally:
+            process.kill()
+    assert rows == {("literal", "a literal with spaces", b"bytes")}
 
 
 HELD: dict[str, str] = {
