@@ -137,9 +137,10 @@ class Judge:
         self._play(fault, first, is_persistent, verdict)
         if self._held() != before:
             # Something may have been made once and kept; then the same again keeps nothing more.
-            before = self._held()
+            # Or a thread that ends by itself has ended meanwhile: that one is waited for now.
+            before = self._held_at_rest()
             self._play(fault, first, is_persistent, Verdict())
-            held = self._held()
+            held = self._held_at_rest()
             for name, ours, theirs in zip(
                 ("SQLite blocks", "Rust blocks", "descriptors"), held, before, strict=True
             ):
@@ -158,8 +159,14 @@ class Judge:
         return verdict
 
     def _held(self) -> tuple[int, int, int]:
-        _wait_for_the_gates_threads()
+        # They wait in line for a process, and end a moment after their gate.
+        _wait_for_the_end_of("oxlite-gate")
         return *self.injector.live_blocks(), len(list(Path("/proc/self/fd").iterdir()))
+
+    def _held_at_rest(self) -> tuple[int, int, int]:
+        # It has blocks of its own, and stays for a while after the last read.
+        _wait_for_the_end_of("oxlite-marks")
+        return self._held()
 
     def _fresh_folder(self) -> Path:
         folder = Path(self._scratch.name, "play")
@@ -300,12 +307,12 @@ class Judge:
                 )
 
 
-def _wait_for_the_gates_threads() -> None:
-    """Waits for the threads that wait in line for a process: they end a moment after their gate."""
-    until(lambda: not any(_is_a_gates(task) for task in Path("/proc/self/task").iterdir()))
+def _wait_for_the_end_of(name: str) -> None:
+    """Waits until no thread of this name is left."""
+    until(lambda: not any(_is_called(task, name) for task in Path("/proc/self/task").iterdir()))
 
 
-def _is_a_gates(task: Path) -> bool:
+def _is_called(task: Path, name: str) -> bool:
     with suppress(OSError):
-        return (task / "comm").read_text().strip() == "oxlite-gate"
+        return (task / "comm").read_text().strip() == name
     return False  # it has just ended
