@@ -5,6 +5,7 @@ from the seed.
 """
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -209,6 +210,39 @@ def test_threads_processes_and_forks_with_kills_and_stops(crowd: Crowd) -> None:
         for process in processes.values():
             end(process)
     crowd.check(killed)
+
+
+# Writes long transactions, one right after the other, until the other one has written enough too.
+_LONG_TRANSACTIONS = """
+import sys, time, oxlite
+path, name, other, enough = sys.argv[1:]
+connection = oxlite.connect(path, isolation_level=None, timeout=TIMEOUT)
+written = {name: 0, other: 0}
+while min(written.values()) < int(enough):
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO t VALUES (?)", (name,))
+    time.sleep(0.01)
+    written |= connection.execute("SELECT x, count(*) FROM t GROUP BY x").fetchall()
+    connection.execute("COMMIT")
+connection.close()
+"""
+
+
+def test_who_writes_long_transactions_one_after_the_other_lets_others_in(path: Path) -> None:
+    script = _LONG_TRANSACTIONS.replace("TIMEOUT", str(LONGEST_WAIT))
+    command = [sys.executable, "-c", script, str(path)]
+    processes = [subprocess.Popen([*command, *names, "30"]) for names in ("ab", "ba")]
+    try:
+        assert [process.wait(LONGEST_WAIT) for process in processes] == [0, 0]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    names = "".join(map(str, rows(path)))
+    # As long as both write: from the first row of the later one to the last of who ended first.
+    both = names[max(map(names.index, "ab")) : min(map(names.rindex, "ab"))]
+    changes = sum(one != other for one, other in itertools.pairwise(both))
+    assert changes > len(both) / 4, names
 
 
 def unlink(gate: Path) -> None:

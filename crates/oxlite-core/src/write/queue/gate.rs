@@ -301,6 +301,8 @@ impl Gate {
 
     /// Leaves, after it has written or given up.
     pub(super) fn leave(&mut self, counters: &Counters) {
+        let now = Instant::now();
+        self.allowance.leave(now);
         match self.place {
             Place::Outside => {
                 if self.has_published {
@@ -308,7 +310,7 @@ impl Gate {
                 }
             }
             Place::Head(_) => {
-                self.turn_began = Instant::now();
+                self.turn_began = now;
                 let _ = self.file().unlock(QUEUE, HOLDER);
             }
             Place::Waiting => {

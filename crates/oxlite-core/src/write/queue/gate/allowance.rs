@@ -2,6 +2,10 @@
 //!
 //! Who stands in line costs all the others two context switches. That is worth it for those who write all the
 //! time, and would keep one another out. Who writes now and then takes nobody's share, if he goes first.
+//!
+//! Invariants:
+//! - It is earned only while the process neither writes nor waits. Else who writes long transactions one after
+//!   the other would earn each during the one before, and never stand in line.
 
 use std::time::{Duration, Instant};
 
@@ -10,38 +14,38 @@ use std::time::{Duration, Instant};
 const EARNED_IN: Duration = Duration::from_millis(1);
 const SAVED_AT_MOST: u32 = 4;
 
-/// The transactions that are saved up.
+/// The transactions that are saved up, as the time in which they are earned.
 pub(super) struct Allowance {
-    transactions: u32,
-    /// Until when it has been earned.
-    earned: Instant,
+    saved: Duration,
+    /// When the process last left the gate; the time since then is not in `saved` yet.
+    left: Instant,
 }
 
 impl Allowance {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            transactions: 0,
-            earned: now,
+            saved: Duration::ZERO,
+            left: now,
         }
     }
 
-    /// Takes one transaction of it, if there is one.
+    /// The process leaves the gate: from now on it earns.
+    pub(super) fn leave(&mut self, now: Instant) {
+        self.left = now;
+    }
+
+    /// The process comes to the gate: takes one transaction of it, if there is one.
     pub(super) fn spend(&mut self, now: Instant) -> bool {
-        let times = now.duration_since(self.earned).as_nanos() / EARNED_IN.as_nanos();
-        let most = SAVED_AT_MOST - self.transactions;
-        match u32::try_from(times) {
-            Ok(times) if times < most => {
-                self.transactions += times;
-                self.earned += EARNED_IN * times;
+        let earned = now.duration_since(self.left);
+        self.saved = (self.saved + earned).min(EARNED_IN * SAVED_AT_MOST);
+        self.left = now;
+        match self.saved.checked_sub(EARNED_IN) {
+            Some(rest) => {
+                self.saved = rest;
+                true
             }
-            _ => {
-                self.transactions = SAVED_AT_MOST;
-                self.earned = now;
-            }
+            None => false,
         }
-        let is_enough = self.transactions > 0;
-        self.transactions -= u32::from(is_enough);
-        is_enough
     }
 }
 
@@ -80,5 +84,19 @@ mod tests {
         assert!(allowance.spend(began + EARNED_IN * 3 / 2));
         assert!(!allowance.spend(began + EARNED_IN * 3 / 2));
         assert!(allowance.spend(began + EARNED_IN * 2));
+    }
+
+    #[test]
+    fn nothing_is_earned_while_it_writes_or_waits() {
+        let began = Instant::now();
+        let mut allowance = Allowance::new(began);
+        let mut now = began + EARNED_IN;
+        assert!(allowance.spend(now));
+        for _ in 0..100 {
+            now += EARNED_IN * 20;
+            allowance.leave(now);
+            assert!(!allowance.spend(now));
+        }
+        assert!(allowance.spend(now + EARNED_IN));
     }
 }
