@@ -118,3 +118,64 @@ def test_the_time_of_a_script_grows_with_its_length_not_with_its_square() -> Non
 
     ratio = min(seconds(40_000) for _ in range(2)) / min(seconds(5_000) for _ in range(3))
     assert ratio < 24
+
+
+REPEATED = "BEGIN; INSERT INTO t VALUES (1); -- a comment\n SELECT a FROM t; COMMIT;"
+
+
+@pytest.mark.parametrize("cached_statements", [0, 1, 128])
+def test_a_script_may_run_again_and_again(cached_statements: int) -> None:
+    connection = sqlite3.connect(":memory:", cached_statements=cached_statements)
+    connection.execute("CREATE TABLE t(a)")
+    for _ in range(5):
+        connection.executescript(REPEATED)
+    connection.executescript("DROP TABLE t; CREATE TABLE t(a INTEGER PRIMARY KEY)")
+    connection.executescript(REPEATED)
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        connection.executescript(REPEATED)
+    assert connection.in_transaction
+    connection.rollback()
+    connection.execute("DELETE FROM t")
+    connection.executescript(REPEATED)
+    assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+    connection.close()
+
+
+def test_a_script_that_changes_the_schema_or_settings_may_run_again_and_again(
+    connection: sqlite3.Connection,
+) -> None:
+    for number in range(4):
+        connection.executescript("DROP TABLE IF EXISTS t; CREATE TABLE t(a); PRAGMA user_version=7")
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)
+        connection.execute("INSERT INTO t VALUES (?)", (number,))
+        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+        connection.execute("PRAGMA user_version=0")
+        connection.commit()
+
+
+def test_a_repeated_script_asks_an_authorizer_that_is_set_later(
+    connection: sqlite3.Connection,
+) -> None:
+    connection.execute("CREATE TABLE t(a)")
+    for _ in range(3):
+        connection.executescript(REPEATED)
+    connection.set_authorizer(lambda action, *_: action == sqlite3.SQLITE_INSERT)
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        connection.executescript(REPEATED)
+
+
+def test_a_function_called_by_a_repeated_script_may_run_none_itself(
+    connection: sqlite3.Connection,
+) -> None:
+    refused: list[Exception] = []
+
+    def run_again() -> None:
+        try:
+            connection.executescript("SELECT again()")
+        except sqlite3.Error as error:
+            refused.append(error)
+
+    connection.create_function("again", 0, run_again)
+    for _ in range(4):
+        connection.executescript("SELECT again()")
+    assert len(refused) == 4

@@ -17,6 +17,7 @@ use crate::open::cannot_open;
 use crate::open::options::{DurableCommit, OpenOptions};
 use crate::open::profile::Profile;
 use crate::open::settings::{JournalConversion, Setting, apply, set_again};
+use crate::read::scripts::{Script, Scripts};
 use crate::read::sql::{self, StatementKind};
 use crate::read::statement_cache::{CachedStatement, StatementCache};
 use crate::wait::busy::BusyPolicy;
@@ -432,9 +433,36 @@ impl Connection {
         if commits && !locked.is_autocommit() {
             self.run(locked, "COMMIT")?;
         }
-        locked
-            .execute_batch(script)
+        self.run_batch(locked, script)
             .map_err(|error| self.explain(locked, error))
+    }
+
+    /// Runs a script, with what is kept of it if it was run before.
+    fn run_batch(&self, locked: &Locked<'_>, script: &str) -> oxlite_sqlite::Result<()> {
+        let (capacity, known) = self.statements.with(locked, |statements| {
+            (statements.capacity(), statements.scripts.take(script))
+        });
+        if capacity == 0 || !Scripts::may_have(script) {
+            return locked.execute_batch(script);
+        }
+        let script = match known {
+            Some(mut known) => {
+                if let Err(error) = known.run(locked, capacity) {
+                    known.finalize(locked);
+                    return Err(error);
+                }
+                known
+            }
+            None => {
+                locked.execute_batch(script)?;
+                Script::noted(script)
+            }
+        };
+        let kept = |statements: &mut StatementCache| statements.scripts.put(script);
+        if let Some(oldest) = self.statements.with(locked, kept) {
+            oldest.finalize(locked);
+        }
+        Ok(())
     }
 
     /// Lets go of all kept statements and closes. An open transaction is rolled back.

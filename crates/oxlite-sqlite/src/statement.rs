@@ -78,19 +78,40 @@ impl Locked<'_> {
 
     /// Prepares and runs every statement of `script`, discarding rows.
     pub fn execute_batch(&self, script: &str) -> Result<()> {
+        self.execute_each(script, false, |statement, _| statement.finalize(self))
+    }
+
+    /// The same, and hands each statement over when it has run, at rest, with the text from where it begins.
+    /// `persistent` as for [`prepare`](Self::prepare).
+    pub fn execute_each(
+        &self,
+        script: &str,
+        persistent: bool,
+        mut done_with: impl FnMut(Statement, &[u8]),
+    ) -> Result<()> {
         // With a NUL at its end SQLite reads the text in place; without, it copies what remains of
         // the script for each statement.
         let script = [script.as_bytes(), b"\0"].concat();
         let mut rest = &script[..];
         while rest.len() > 1 {
-            let prepared = self.prepare_bytes(rest, false)?;
+            let prepared = self.prepare_bytes(rest, persistent)?;
             if let Some(mut statement) = prepared.statement {
                 while statement.step(self)? == Step::Row {}
-                statement.finalize(self);
+                done_with(statement, rest);
             }
             // COMMIT counts as read-only.
             self.callbacks().after_writing(|| None);
             rest = &rest[prepared.tail_offset..];
+        }
+        Ok(())
+    }
+
+    /// Runs statements that [`execute_each`](Self::execute_each) has handed over, in their order, discarding
+    /// rows.
+    pub fn execute_again(&self, statements: &mut [Statement]) -> Result<()> {
+        for statement in statements {
+            while statement.step(self)? == Step::Row {}
+            self.callbacks().after_writing(|| None);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use oxlite_sqlite::{Locked, Statement};
 
+use crate::read::scripts::Scripts;
 use crate::read::sql::StatementKind;
 
 /// Bound text and blobs of more than this many bytes are freed when a statement is given back;
@@ -93,6 +94,8 @@ pub(crate) struct StatementCache {
     remembered: [usize; REMEMBERED],
     capacity: usize,
     clock: u64,
+    /// Scripts, which have their statements for themselves.
+    pub(crate) scripts: Scripts,
 }
 
 impl StatementCache {
@@ -103,6 +106,7 @@ impl StatementCache {
             remembered: [0; REMEMBERED],
             capacity,
             clock: 0,
+            scripts: Scripts::default(),
         }
     }
 
@@ -181,13 +185,17 @@ impl StatementCache {
         Some(index)
     }
 
+    /// How many statements it keeps.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Lets go of every statement.
-    pub(crate) fn clear(&mut self) -> Vec<CachedStatement> {
+    pub(crate) fn clear(&mut self) -> (Vec<CachedStatement>, Scripts) {
         self.by_sql.clear();
-        self.slots
-            .drain(..)
-            .filter_map(|slot| slot.at_rest.map(|kept| *kept))
-            .collect()
+        let kept = self.slots.drain(..);
+        let kept = kept.filter_map(|slot| slot.at_rest.map(|kept| *kept));
+        (kept.collect(), std::mem::take(&mut self.scripts))
     }
 }
 
@@ -238,7 +246,7 @@ mod tests {
             assert_eq!(cached.sql(), sql);
             drop(cache.put(cached, &locked));
         }
-        assert!(!cache.clear().is_empty());
+        assert!(!cache.clear().0.is_empty());
         assert!(cache.take("SELECT 2").is_none());
     }
 
