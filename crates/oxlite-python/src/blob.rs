@@ -1,6 +1,7 @@
 //! `Blob`: reading and writing one value in place.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxlite_core::Connection as Core;
 use oxlite_core::Mutex;
@@ -30,8 +31,8 @@ pub(crate) struct Blob {
     core: Arc<Core>,
     /// `None` once closed.
     open: Mutex<Option<oxlite_sqlite::Blob>>,
-    /// Where the next read or write begins, in bytes.
-    offset: Mutex<usize>,
+    /// Where the next read or write begins, in bytes. Used with the GIL alone.
+    offset: AtomicUsize,
     length: usize,
 }
 
@@ -46,7 +47,7 @@ impl Blob {
             core,
             length: blob.len(),
             open: Mutex::new(Some(blob)),
-            offset: Mutex::new(0),
+            offset: AtomicUsize::new(0),
         }
     }
 
@@ -122,7 +123,7 @@ impl Blob {
     /// Reads up to `length` bytes from the current position; all that remain by default.
     #[pyo3(signature = (length = -1, /))]
     fn read<'py>(&self, py: Python<'py>, length: i64) -> PyResult<Bound<'py, PyBytes>> {
-        let offset = *self.offset.lock();
+        let offset = self.offset.load(Ordering::Relaxed);
         let remaining = self.length.saturating_sub(offset);
         let length = usize::try_from(length).map_or(remaining, |length| length.min(remaining));
         if length == 0 {
@@ -130,7 +131,7 @@ impl Blob {
             return Ok(PyBytes::new(py, b""));
         }
         let bytes = self.read_range(py, offset, length)?;
-        *self.offset.lock() = offset + length;
+        self.offset.store(offset + length, Ordering::Relaxed);
         Ok(bytes)
     }
 
@@ -139,13 +140,13 @@ impl Blob {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let bytes = bytes_like(data)?;
         let bytes = bytes.as_bytes();
-        let offset = *self.offset.lock();
+        let offset = self.offset.load(Ordering::Relaxed);
         if bytes.len() > self.length.saturating_sub(offset) {
             self.check(py)?;
             return Err(PyValueError::new_err("data longer than blob length"));
         }
         self.write_range(py, offset, bytes)?;
-        *self.offset.lock() = offset + bytes.len();
+        self.offset.store(offset + bytes.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -155,7 +156,7 @@ impl Blob {
         self.check(py)?;
         let base = match origin {
             0 => 0,
-            1 => *self.offset.lock() as i64,
+            1 => self.offset.load(Ordering::Relaxed) as i64,
             2 => self.length as i64,
             _ => {
                 return Err(PyValueError::new_err(
@@ -171,14 +172,14 @@ impl Blob {
         if !(0..=self.length as i64).contains(&position) {
             return Err(PyValueError::new_err("offset out of blob range"));
         }
-        *self.offset.lock() = position as usize;
+        self.offset.store(position as usize, Ordering::Relaxed);
         Ok(())
     }
 
     /// The current position, in bytes.
     fn tell(&self, py: Python<'_>) -> PyResult<usize> {
         self.check(py)?;
-        Ok(*self.offset.lock())
+        Ok(self.offset.load(Ordering::Relaxed))
     }
 
     /// Closes the blob. Closing twice is allowed. Outside of a transaction this commits what was

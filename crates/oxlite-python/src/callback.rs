@@ -123,14 +123,15 @@ impl Callables {
 pub(crate) fn authorizer(callable: Callable) -> Box<Authorizer> {
     Box::new(move |authorization: &Authorization<'_>| {
         callable.with(codes::SQLITE_DENY, |callable| {
+            let py = callable.py();
             let answer = || -> PyResult<i32> {
                 let [first, second] = authorization.arguments;
                 let answer = callable.call1((
                     authorization.action,
-                    text(first),
-                    text(second),
-                    text(authorization.database),
-                    text(authorization.source),
+                    text(py, first),
+                    text(py, second),
+                    text(py, authorization.database),
+                    text(py, authorization.source),
                 ))?;
                 match answer.cast::<PyInt>() {
                     Ok(answer) => answer.extract(),
@@ -225,10 +226,11 @@ pub(crate) fn tracer(callable: Callable) -> Box<Tracer> {
 pub(crate) fn update_hook(callable: Callable) -> Box<UpdateHook> {
     Box::new(move |change: &RowChange<'_>| {
         callable.with((), |callable| {
+            let py = callable.py();
             let outcome = callable.call1((
                 change.operation,
-                text(Some(change.database)),
-                text(Some(change.table)),
+                text(py, Some(change.database)),
+                text(py, Some(change.table)),
                 change.rowid,
             ));
             if let Err(error) = outcome {
@@ -324,6 +326,7 @@ pub(crate) fn wal_hook(callable: Callable) -> Box<WalHook> {
     })
 }
 
-fn text(text: Option<&CStr>) -> Option<String> {
-    text.map(|text| text.to_string_lossy().into_owned())
+/// A name of SQLite's as `str`.
+fn text<'py>(py: Python<'py>, text: Option<&CStr>) -> Option<Bound<'py, PyString>> {
+    text.map(|text| PyString::new(py, &text.to_string_lossy()))
 }

@@ -54,7 +54,7 @@ pub(crate) type Converters = Arc<[Option<Py<PyAny>>]>;
 /// A row, and which of its items are bytes still to be made into something else.
 pub(crate) struct RowTuple<'py> {
     tuple: Bound<'py, PyTuple>,
-    unfinished: Vec<usize>,
+    unfinished: SmallVec<[usize; 4]>,
 }
 
 impl<'py> RowTuple<'py> {
@@ -70,6 +70,9 @@ impl<'py> RowTuple<'py> {
         converters: Option<&Converters>,
         text_factory: &TextFactory<'py>,
     ) -> PyResult<Bound<'py, PyTuple>> {
+        if self.unfinished.is_empty() {
+            return Ok(self.tuple);
+        }
         let py = self.tuple.py();
         let converter = |index: usize| converters?.get(index)?.as_ref();
         let mut unfinished = self.unfinished.into_iter().peekable();
@@ -101,7 +104,7 @@ pub(crate) fn row_to_tuple<'py>(
         let name = cached.statement.column_name(locked, index);
         undecodable(name.unwrap_or_default(), text)
     };
-    let mut unfinished = Vec::new();
+    let mut unfinished = SmallVec::new();
     if converters.is_none() && matches!(text_factory, TextFactory::Str) {
         let tuple = tuple_of(py, row.len(), |index| match row.get(index) {
             Ok(ValueRef::Text(text)) => match text_object(py, text) {
