@@ -144,6 +144,17 @@ def test_reads_and_settings_do_not_stand_in_line(connect: Connect) -> None:
     assert statistics(connection)["admissions"] == 1, "that of the writer"
 
 
+def test_what_had_nothing_to_write_stands_in_line_once_it_has(connect: Connect) -> None:
+    """SQLite calls a statement read-only that finds no trigger to drop, and prepares it anew."""
+    connection = connect(isolation_level=None)
+    drop = "DROP TRIGGER IF EXISTS r"
+    connection.execute(drop)
+    before = statistics(connection)["admissions"]
+    connection.execute("CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1; END")
+    connection.execute(drop)
+    assert statistics(connection)["admissions"] == before + 2
+
+
 @pytest.mark.parametrize(
     "statements",
     [

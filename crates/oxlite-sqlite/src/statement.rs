@@ -155,13 +155,16 @@ impl Locked<'_> {
             prepared.set(prepared.get() + 1);
             // SAFETY: a fresh statement of this locked connection.
             let read_only = unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0;
+            // SQLite says so of a trigger that is created unless it exists, or dropped if it does, when there is
+            // nothing to do. That may be otherwise when the statement runs, prepared anew by SQLite.
+            let may_write = !read_only || begins_with_one_of(sql, &["CREATE", "DROP"]);
             Statement {
                 // SAFETY: a fresh statement of this locked connection, like the next line.
                 parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) }
                     as usize,
                 read_only,
-                takes_write_lock: !read_only && takes_write_lock(sql),
-                may_commit: !read_only || may_commit(sql),
+                takes_write_lock: may_write && takes_write_lock(sql),
+                may_commit: may_write || may_commit(sql),
                 begins: begins_with_one_of(sql, &["BEGIN"]),
                 ends_transaction: ends_transaction(sql),
                 number: prepared.get(),
