@@ -156,6 +156,14 @@ def test_a_database_that_is_not_there(source: sqlite3.Connection) -> None:
         source.deserialize(5)  # type: ignore[arg-type]
 
 
+def test_a_database_whose_pages_must_not_be_counted(source: sqlite3.Connection) -> None:
+    source.set_authorizer(lambda *_: sqlite3.SQLITE_IGNORE)
+    with pytest.raises(sqlite3.OperationalError, match=r"^unable to serialize 'main'$"):
+        source.serialize()
+    source.set_authorizer(None)
+    assert source.serialize()
+
+
 @pytest.mark.parametrize(
     "sql", ["EXPLAIN INSERT INTO t VALUES (1)", "SELECT * FROM t", "EXPLAIN QUERY PLAN SELECT 1"]
 )

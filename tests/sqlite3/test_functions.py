@@ -180,6 +180,29 @@ def test_a_window_function_moves(memory: sqlite3.Connection) -> None:
     assert memory.execute(sql).fetchall() == [(1,), (3,), (5,), (7,)]
 
 
+@pytest.mark.parametrize("stop", ["execute", "close"])
+def test_a_window_function_given_up_in_the_middle_fails_for_nobody(
+    memory: sqlite3.Connection, stop: str
+) -> None:
+    ended = []
+
+    def finalize(self: Sum) -> None:
+        ended.append(self)
+        raise MemoryError
+
+    memory.create_window_function("my_sum", 1, type("Broken", (Sum,), {"finalize": finalize}))
+    cursor = memory.execute(
+        "SELECT my_sum(column1) OVER (ROWS 1 PRECEDING) FROM (VALUES (1), (2), (3))"
+    )
+    assert cursor.fetchone() == (1,)
+    if stop == "close":
+        cursor.close()
+    else:
+        assert cursor.execute("SELECT 7").fetchall() == [(7,)]
+    assert ended
+    assert memory.execute("SELECT 8").fetchall() == [(8,)]
+
+
 @pytest.mark.parametrize("method", ["__init__", "step", "finalize"])
 def test_an_aggregate_that_raises_names_the_method(memory: sqlite3.Connection, method: str) -> None:
     def broken(*arguments: object) -> None:

@@ -11,6 +11,7 @@ use libsqlite3_sys as ffi;
 use crate::backup::{Backup, BackupStep};
 use crate::connection::{Connection, Locked, OpenFlags};
 use crate::error::{Error, Result};
+use crate::statement::Step;
 
 /// A database as bytes, in memory of SQLite's own.
 pub struct Serialized {
@@ -95,10 +96,11 @@ impl Locked<'_> {
         if content.is_none() && length != 0 {
             // SAFETY: open and locked.
             return Err(match unsafe { ffi::sqlite3_errcode(self.database()) } {
-                // Not even a statement could be prepared, or the result not be allocated.
-                ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE => {
+                // The result could not be allocated.
+                ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE if length > 0 => {
                     Error::from_code(ffi::SQLITE_NOMEM)
                 }
+                ffi::SQLITE_OK | ffi::SQLITE_ROW | ffi::SQLITE_DONE => self.why_not_counted(schema),
                 // SAFETY: open and locked.
                 code => unsafe { Error::of(self.database(), code) },
             });
@@ -107,6 +109,26 @@ impl Locked<'_> {
             content,
             length: usize::try_from(length).unwrap_or(0),
         })
+    }
+
+    /// Why SQLite does not know the number of pages, and has no error. Either an authorizer has had the
+    /// question for it ignored, or there was no memory for the question, which is asked again here.
+    fn why_not_counted(&self, schema: &CStr) -> Error {
+        let quoted = schema.to_string_lossy().replace('"', "\"\"");
+        let stepped = self
+            .prepare(&format!("PRAGMA \"{quoted}\".page_count"), false)
+            .and_then(|prepared| match prepared.statement {
+                Some(mut statement) => statement.step(self),
+                None => Ok(Step::Done),
+            });
+        match stepped {
+            Ok(Step::Done) => Error::new(
+                ffi::SQLITE_ERROR,
+                "the authorizer has the number of pages ignored",
+            ),
+            Ok(Step::Row) => Error::from_code(ffi::SQLITE_NOMEM),
+            Err(error) => error,
+        }
     }
 
     /// Reads the database once more, in a way that tells of errors: by a backup into memory. If that

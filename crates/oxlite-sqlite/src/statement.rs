@@ -522,7 +522,17 @@ impl Statement {
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.
         let outcome = locked.check(unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) });
         let has_commit_begun = locked.callbacks().take_commit_begun();
-        let outcome = outcome.map_err(|error| error.of_commit(has_commit_begun));
+        let outcome = match outcome {
+            // Nobody gets what the aggregates of a query say when it is given up in the middle.
+            Err(error)
+                if self.read_only
+                    && !has_commit_begun
+                    && error.primary_code() == ffi::SQLITE_NOMEM =>
+            {
+                Ok(())
+            }
+            outcome => outcome.map_err(|error| error.of_commit(has_commit_begun)),
+        };
         if outcome.is_ok() {
             locked
                 .callbacks()
