@@ -95,9 +95,9 @@ INTENDED: tuple[Known, ...] = (
     Known(
         "which of several wrong arguments is named",
         "The standard library converts arguments in its order, PyO3 in its own. Only where one of "
-        "them holds a NUL or a truth value that refuses to answer.",
+        "them holds a NUL, a truth value that refuses to answer, or too many pages.",
         (MEMORY, "c0.create_function('x\\0', 'x', None)"),
-        step="\\\\0|Truth\\(|'bad'|b[01]\\[.*\\] = ",
+        step="\\\\0|Truth\\(|'bad'|b[01]\\[.*\\] = |backup\\(.*pages=2\\*\\*40",
         expected="^! (TypeError|ValueError|OverflowError|KeyError|IndexError) None",
         found="^! (TypeError|ValueError|OverflowError|KeyError|IndexError) None",
     ),
@@ -279,7 +279,7 @@ INTENDED: tuple[Known, ...] = (
         (MEMORY, "c0.create_aggregate('agg', 1, None)", "c0.execute('SELECT agg(1)')"),
         after="create_(aggregate|function)\\(.*None\\)",
         expected="user-defined aggregate's|wrong number of arguments|may not be used as a window|"
-        "user-defined function raised",
+        "user-defined function raised|Recursive use of cursors",
         found="no such function",
     ),
     Known(
@@ -320,6 +320,20 @@ INTENDED: tuple[Known, ...] = (
         diverges=True,
     ),
     Known(
+        "what its progress does to the target of a backup",
+        "Nothing, since it is refused; in the standard library it writes there.",
+        (
+            "c0 = sqlite3.connect(':memory:')",
+            "c1 = sqlite3.connect(path('b.db'))",
+            "c1.execute('CREATE TABLE t(a)')",
+            "c0.execute('CREATE TABLE t(a)')",
+            "c1.backup(c0, pages=1, progress=acting(lambda: c0.execute('DELETE FROM t'), 0))",
+        ),
+        step="backup\\((c\\d)\\b.*lambda: \\1\\.",
+        what="^c\\d\\.(in_transaction|total_changes)$",
+        diverges=True,
+    ),
+    Known(
         "which column of a row fails first",
         "A row is read before code of the user's runs, with the connection unlocked then.",
         (),
@@ -336,6 +350,50 @@ INTENDED: tuple[Known, ...] = (
         expected="Error binding parameter|^! (UnicodeEncodeError|OverflowError|KeyError|TypeError)",
         found="^! (BufferError|KeyError|TypeError|AttributeError|ProgrammingError None)",
         step="memoryview|Conforming|Point|array|Str|Bytes",
+        diverges=True,
+    ),
+    Known(
+        "what the code of parameters has done before one is refused",
+        "All their code has run before the first is bound; in the standard library only that of "
+        "the first ones has.",
+        (
+            MEMORY,
+            "c0.execute('CREATE TABLE t(a)')",
+            "c0.executemany('INSERT INTO t VALUES (:a || :b)', [collections.defaultdict("
+            "lambda: c0.execute('INSERT INTO t VALUES (1)'))])",
+        ),
+        step="defaultdict\\(lambda: [ck]\\d\\.execute",
+        what="^[ck]\\d\\.(total_changes|in_transaction|rowcount|lastrowid)$",
+        diverges=True,
+        refused=True,
+    ),
+    Known(
+        "whose error is raised where a parameter is refused",
+        "That of the code of a later parameter, which runs before the first is bound.",
+        (
+            MEMORY,
+            "c0.execute('CREATE TABLE t(a)')",
+            "c0.executemany('INSERT INTO t VALUES (:a || :b)', [collections.defaultdict("
+            "lambda: c0.execute('ROLLBACK'))])",
+        ),
+        step="defaultdict\\(lambda: [ck]\\d\\.execute",
+        expected="^! ProgrammingError None Error binding parameter",
+        found="^! (OperationalError|IntegrityError) SQLITE_",
+        diverges=True,
+    ),
+    Known(
+        "rowids drawn at random",
+        "SQLite draws them once the largest is in use, in each process others.",
+        (
+            MEMORY,
+            "c0.execute('CREATE TABLE t(a INTEGER PRIMARY KEY)')",
+            "c0.execute('INSERT INTO t VALUES (?)', (2**63-1,))",
+            "k0 = c0.execute('INSERT INTO t VALUES (NULL)')",
+        ),
+        after="2\\*\\*63 ?- ?1|9223372036854775807",
+        what="^[ck]\\d\\.lastrowid$",
+        expected="^int \\d{14,19}$",
+        found="^int \\d{14,19}$",
         diverges=True,
     ),
     Known(
@@ -484,6 +542,31 @@ INTENDED: tuple[Known, ...] = (
         what="",
         after="TEMP TABLE|CAST\\(x'ff'|x'00ff'",
         diverges=True,
+    ),
+    Known(
+        "a dump of text with a NUL",
+        "Written as a concatenation with char(0); in the standard library's dump the text ends at "
+        "the NUL.",
+        (
+            MEMORY,
+            "c0.execute('CREATE TABLE t(a)')",
+            "c0.execute('INSERT INTO t VALUES (char(0))')",
+            "list(c0.iterdump())",
+        ),
+        step="iterdump",
+        found="\\|\\|char\\(0\\)\\|\\|",
+        diverges=True,
+        feature="iterdump",
+    ),
+    Known(
+        "files kept open by a function that holds a cursor of its connection",
+        "Closing ends the statements of a connection's cursors. In the standard library they are "
+        "left to the cursors, and one that a function of the connection holds never goes.",
+        (),
+        after="create_\\w+\\(.*\\b[ck]\\d\\b.*\\)",
+        what="^descriptors left open$",
+        expected="^[1-9]",
+        found="^0$",
     ),
     Known(
         "deserialize in the middle of rows",
