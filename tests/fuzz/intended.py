@@ -281,6 +281,7 @@ INTENDED: tuple[Known, ...] = (
         expected="user-defined aggregate's|wrong number of arguments|may not be used as a window|"
         "user-defined function raised|Recursive use of cursors",
         found="no such function",
+        diverges=True,
     ),
     Known(
         "a dump of virtual tables",
