@@ -100,7 +100,7 @@ WRITES.operation("blob of 1 MiB in", 100)(partial(_value, LARGE_BLOB))
 
 @WRITES.operation("executescript of 10 statements", 1_500)
 def executescript(peer: Peer, count: int) -> Batch:
-    """Eight inserts in one transaction; every statement is prepared anew."""
+    """Eight inserts in one transaction, the same script again and again."""
     connection = _empty(peer)
     script = peer.method(connection, "executescript")
 
