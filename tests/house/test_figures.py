@@ -100,7 +100,9 @@ def test_a_figure_that_is_not_in_the_evidence_is_found(evidence: dict[str, str])
 def test_the_pages_name_as_many_slower_operations_as_were_captured(
     root: Path, evidence: dict[str, str]
 ) -> None:
-    found = re.search(r"the interval begins below 0\.95; (\d+) of (\d+) operations", evidence["driver.md"])
+    found = re.search(
+        r"the interval begins below 0\.95; (\d+) of (\d+) operations", evidence["driver.md"]
+    )
     assert found
     slower, of = found.groups()
     pattern = rf"(?i)\b(?:{slower}|{_WORDS.get(int(slower), slower)})\s+of\s+(?:the\s+)?{of}\b"
