@@ -39,6 +39,8 @@ class Mercy(enum.Flag):
     """
     RETRY = enum.auto()
     """What could not be synced is not forgotten: the next sync writes it."""
+    EMPTY = enum.auto()
+    """A file that was cut to nothing stays so, though its sync has failed."""
 
 
 class Disk:
@@ -116,7 +118,7 @@ class Disk:
         is_of_folder = event.file == self._folder_inode
         if not is_of_folder:
             file = self._file(event)
-            if succeeded:
+            if succeeded or (Mercy.EMPTY in self._mercy and not file.current):
                 file.sync(begun)
             elif Mercy.RETRY not in self._mercy:
                 file.fail_sync(begun)

@@ -1,6 +1,6 @@
 """The model of the disk, and the judgement, by small examples."""
 
-from tests.crash.disk import Disk
+from tests.crash.disk import Disk, Mercy
 from tests.crash.files import File
 from tests.crash.ledger import Entry, Found, Promises, payload_of
 from tests.crash.log import Event, Kind
@@ -134,3 +134,14 @@ def test_what_has_failed_is_not_there() -> None:
 
 def test_what_nobody_has_begun_is_not_there() -> None:
     assert promises().judge(Found((), True, 1, ((5, 0),))) == ["out of order: 5"]
+
+
+def test_a_file_cut_to_nothing_stays_so_only_by_mercy() -> None:
+    for mercy, may_be in ((Mercy.NONE, {OLD, b""}), (Mercy.EMPTY, {b""})):
+        disk = Disk({"a": OLD}, mercy)
+        disk.apply(event(Kind.OPEN, b"a", first=SECTOR))
+        disk.apply(event(Kind.TRUNCATE))
+        disk.apply(event(Kind.SYNC_BEGINS, place=1))
+        failed = event(Kind.SYNC_ENDS, first=1, place=2)._replace(second=-1)
+        disk.apply(failed)
+        assert contents(disk) == may_be

@@ -62,6 +62,14 @@ DECLARED = [
         Mercy.RETRY,
     ),
     Declared("both of these", {"sync"}, {"web"}, Mercy.JOURNAL | Mercy.RETRY),
+    # hasHotJournal: where the database has no pages the journal is deleted, whether or not the
+    # rollback that cut it to nothing could be synced. A failed backup into a new file leaves that.
+    Declared(
+        "SQLite deletes the journal of an empty database that could not be synced",
+        {"sync"},
+        {"web", "durable", SHARED},
+        Mercy.JOURNAL | Mercy.EMPTY,
+    ),
 ]
 
 

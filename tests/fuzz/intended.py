@@ -279,7 +279,8 @@ INTENDED: tuple[Known, ...] = (
         (MEMORY, "c0.create_aggregate('agg', 1, None)", "c0.execute('SELECT agg(1)')"),
         after="create_(aggregate|function)\\(.*None\\)",
         expected="user-defined aggregate's|wrong number of arguments|may not be used as a window|"
-        "user-defined function raised|Recursive use of cursors",
+        "user-defined function raised|Recursive use of cursors|list of|Cursor|datatype mismatch|"
+        "Error binding parameter",
         found="no such function",
         diverges=True,
     ),
