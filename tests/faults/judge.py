@@ -32,6 +32,9 @@ from oxlite import sqlite3
 
 Files = dict[str, Content]
 
+# A thread that has just been started has its name by then.
+_NAMED_WITHIN_SECONDS = 0.02
+
 
 def scratch() -> str | None:
     """Where the databases are: in memory if that can be, since no sync is wanted for itself."""
@@ -44,9 +47,6 @@ def outcome(error: BaseException) -> str:
     if isinstance(error, sqlite3.OperationalError) and isinstance(code, str):
         return code
     return type(error).__name__ + (f" {code}" if code else "")
-
-
-_NAMED_WITHIN_SECONDS = 0.02
 
 
 @dataclass
@@ -168,9 +168,9 @@ class Judge:
         return *self.injector.live_blocks(), len(list(Path("/proc/self/fd").iterdir()))
 
     def _held_at_rest(self) -> tuple[int, int, int]:
-        # It has blocks of its own, and stays for a while after the last read. One that has just
-        # been started has no name yet. (Without this pause two blocks more, or less, were counted
-        # in 4 to 9 of the 7,636 points of a chapter; with it in none.)
+        # It has blocks of its own, and stays for a while after the last read. (Without the pause,
+        # in 4 to 9 of the 7,636 points of a chapter two blocks more, or less, were counted; with it
+        # in none. That such a thread is why is likely, and not proven.)
         time.sleep(_NAMED_WITHIN_SECONDS)
         _wait_for_the_end_of("oxlite-marks")
         return self._held()
