@@ -6,8 +6,9 @@
 //! and holds no process up for longer than [`PROBE_EVERY`], nobody for longer than its timeout.
 //!
 //! Strict order costs a context switch for each transaction; no order starves whoever is unlucky. So
-//! writers take **turns**: in its turn, a fraction of a millisecond long, a thread or a process goes
-//! straight to SQLite's lock, as often as it likes. Then, if somebody waits, it stands in line again.
+//! writers take **turns**: in its turn, half a millisecond to three long, a thread or a process goes
+//! straight to SQLite's lock. Then, if somebody waits, it stands in line again; a process that writes now
+//! and then need not (`gate/allowance.rs`).
 
 mod gate;
 pub(crate) mod holder;
