@@ -110,7 +110,7 @@ impl IndexLocks {
             (1..FIRST_READ_MARK, LOCK | UNLOCK) => {
                 let code = call();
                 if code == ffi::SQLITE_OK {
-                    self.has_locks(offset, count, flags == LOCK);
+                    self.note_locks(offset, count, flags == LOCK);
                 }
                 code
             }
@@ -135,7 +135,7 @@ impl IndexLocks {
     }
 
     /// The connection has these locks from now on, or no more.
-    fn has_locks(&mut self, first: c_int, count: c_int, has: bool) {
+    fn note_locks(&mut self, first: c_int, count: c_int, has: bool) {
         let these = ((1 << count) - 1) << first;
         match has {
             true => self.held |= these,

@@ -152,7 +152,7 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
         return 0;
     }
     if result == 0 && kind == libc::F_RDLCK {
-        mark.is_locked();
+        mark.note_lock();
         LOCKED.set(mark.lock_number());
     }
     // An exclusive lock that is refused leaves the shared one standing.

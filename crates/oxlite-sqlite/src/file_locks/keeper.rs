@@ -173,9 +173,10 @@ impl Keeper {
 
 /// Waits until a thread has ended, and until the kernel counts it no more.
 fn join(thread: JoinHandle<()>) {
-    let id = THREAD_ID.swap(0, Ordering::Relaxed);
     // It does not panic; if it has, it has ended.
     let _ = thread.join();
+    // Told by now, also by one that had only just begun.
+    let id = THREAD_ID.swap(0, Ordering::Relaxed);
     let Ok(path) = CString::new(format!("/proc/self/task/{id}")) else {
         return;
     };

@@ -115,7 +115,7 @@ impl Mark {
 
     /// Notes that a lock on a mark was made just now.
     #[inline]
-    pub(super) fn is_locked(&self) {
+    pub(super) fn note_lock(&self) {
         if self.is_watched() {
             self.0.fetch_or(FRESH, Ordering::Relaxed);
             self.0.fetch_add(ONE_LOCK, Ordering::Relaxed);
