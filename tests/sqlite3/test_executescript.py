@@ -164,6 +164,25 @@ def test_a_repeated_script_asks_an_authorizer_that_is_set_later(
         connection.executescript(REPEATED)
 
 
+def test_an_authorizer_is_asked_each_time_a_script_is_run(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE t(a)")
+    for _ in range(3):
+        connection.executescript(REPEATED)
+    answers = {"INSERT": sqlite3.SQLITE_OK}
+    connection.set_authorizer(
+        lambda action, *_: answers["INSERT"] if action == sqlite3.SQLITE_INSERT else 0
+    )
+    for _ in range(3):
+        connection.executescript(REPEATED)
+    answers["INSERT"] = sqlite3.SQLITE_DENY
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        connection.executescript(REPEATED)
+    connection.rollback()
+    connection.set_authorizer(None)
+    connection.executescript(REPEATED)
+    assert connection.execute("SELECT count(*) FROM t").fetchone() == (7,)
+
+
 def test_a_function_called_by_a_repeated_script_may_run_none_itself(
     connection: sqlite3.Connection,
 ) -> None:

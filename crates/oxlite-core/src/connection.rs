@@ -442,7 +442,8 @@ impl Connection {
         let (capacity, known) = self.statements.with(locked, |statements| {
             (statements.capacity(), statements.scripts.take(script))
         });
-        if capacity == 0 || !Scripts::may_have(script) {
+        // An authorizer is asked while a statement is prepared, of each script that is run.
+        if capacity == 0 || !Scripts::may_have(script) || locked.has_authorizer() {
             return locked.execute_batch(script);
         }
         let script = match known {

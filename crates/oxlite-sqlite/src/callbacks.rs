@@ -286,6 +286,11 @@ impl Locked<'_> {
         Ok(())
     }
 
+    /// Whether there is one.
+    pub fn has_authorizer(&self) -> bool {
+        self.callbacks().authorizer.borrow().is_some()
+    }
+
     /// Calls `handler` about every `operations` virtual machine instructions; `true` interrupts the
     /// statement, and so does a panic. `None` removes it.
     pub fn set_progress_handler(&self, operations: i32, handler: Option<Box<ProgressHandler>>) {
