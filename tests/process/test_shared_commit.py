@@ -245,6 +245,25 @@ def test_all_of_a_batch_are_told_that_its_sync_has_failed(start: Start) -> None:
     assert actor.answer() == "done"
 
 
+@pytest.mark.parametrize(
+    "commit", ["COMMIT", ";COMMIT", "; ; -- done\nEND", "\ufeffCOMMIT", " \vEND"]
+)
+def test_a_commit_is_answered_after_its_sync_however_it_is_written(join: Join, commit: str) -> None:
+    unlucky = join()
+    assert unlucky.does("execute('BEGIN', \"INSERT INTO t VALUES ('unlucky')\")") == "done"
+    meets(unlucky, errno.EIO)
+    assert unlucky.does(f"execute({commit!r})").startswith("CommitOutcomeUnknown")
+
+
+def test_what_counts_as_a_read_and_commits_is_answered_after_its_sync(join: Join) -> None:
+    unlucky = join()
+    many = "WITH n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 500) SELECT k FROM n"
+    assert unlucky.does(f"execute('CREATE INDEX i ON t(x)', 'INSERT INTO t {many}')") == "done"
+    meets(unlucky, errno.EIO)
+    answer = unlucky.does("execute('PRAGMA optimize = 0x10002')")
+    assert answer.startswith("CommitOutcomeUnknown"), answer
+
+
 def test_an_open_transaction_is_not_committed_any_more(join: Join, path: Path) -> None:
     waiting, unlucky = join(), join()
     assert waiting.does("execute('BEGIN', 'SELECT x FROM t')") == "done"

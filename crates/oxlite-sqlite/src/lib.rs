@@ -91,7 +91,7 @@ pub use serialize::Serialized;
 pub use session::Session;
 pub use shared_page::SharedPage;
 pub use shared_page_view::SharedPageView;
-pub use sql::{begins_with_one_of, without_leading_space};
+pub use sql::{begins_with_one_of, first_statement, without_leading_space};
 pub use statement::{Lending, Prepared, Row, Statement, Step};
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};

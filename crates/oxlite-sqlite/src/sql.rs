@@ -14,6 +14,16 @@ pub fn without_leading_space(sql: &[u8]) -> &[u8] {
     }
 }
 
+/// The text from where SQLite reads the first statement: it passes over semicolons as well, over byte order marks,
+/// and over vertical tabs among other space.
+pub fn first_statement(sql: &[u8]) -> &[u8] {
+    let mut rest = without_leading_space(sql);
+    while let [b';' | b'\x0b', tail @ ..] | [0xef, 0xbb, 0xbf, tail @ ..] = rest {
+        rest = without_leading_space(tail);
+    }
+    rest
+}
+
 /// The text after the end of a comment; nothing if it is not closed.
 fn after<'s>(comment: &'s [u8], end: &[u8]) -> &'s [u8] {
     let found = comment.windows(end.len()).position(|part| part == end);
@@ -63,6 +73,22 @@ mod tests {
         assert_eq!(first_keyword(b"/* never closed"), b"");
         assert_eq!(first_keyword(b"-- only"), b"");
         assert_eq!(first_keyword(b""), b"");
+    }
+
+    #[test]
+    fn the_first_statement_is_found_behind_what_sqlite_passes_over() {
+        for text in [
+            "COMMIT",
+            " ;COMMIT",
+            ";; -- a;\n;/* ; */COMMIT",
+            "\u{feff}COMMIT",
+            " \x0b\u{feff} ;\u{feff}COMMIT",
+        ] {
+            assert_eq!(first_statement(text.as_bytes()), b"COMMIT", "{text:?}");
+        }
+        for text in ["", ";", "-- ;COMMIT", "/* ;COMMIT"] {
+            assert_eq!(first_statement(text.as_bytes()), b"", "{text:?}");
+        }
     }
 
     #[test]

@@ -19,7 +19,9 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::BusyWait;
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
-use crate::sql::{begins_with_one_of, ends_transaction, may_commit, takes_write_lock};
+use crate::sql::{
+    begins_with_one_of, ends_transaction, first_statement, may_commit, takes_write_lock,
+};
 use crate::value::ValueRef;
 
 /// What a step came to.
@@ -153,20 +155,21 @@ impl Locked<'_> {
             self.adopt_statement(raw);
             let prepared = &self.callbacks().prepared;
             prepared.set(prepared.get() + 1);
+            let text = first_statement(sql);
             // SAFETY: a fresh statement of this locked connection.
             let read_only = unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0;
             // SQLite says so of a trigger that is created unless it exists, or dropped if it does, when there is
             // nothing to do. That may be otherwise when the statement runs, prepared anew by SQLite.
-            let may_write = !read_only || begins_with_one_of(sql, &["CREATE", "DROP"]);
+            let may_write = !read_only || begins_with_one_of(text, &["CREATE", "DROP"]);
             Statement {
                 // SAFETY: a fresh statement of this locked connection, like the next line.
                 parameter_count: unsafe { ffi::sqlite3_bind_parameter_count(raw.as_ptr()) }
                     as usize,
                 read_only,
-                takes_write_lock: may_write && takes_write_lock(sql),
-                may_commit: may_write || may_commit(sql),
-                begins: begins_with_one_of(sql, &["BEGIN"]),
-                ends_transaction: ends_transaction(sql),
+                takes_write_lock: may_write && takes_write_lock(text),
+                may_commit: may_write || may_commit(text),
+                begins: begins_with_one_of(text, &["BEGIN"]),
+                ends_transaction: ends_transaction(text),
                 number: prepared.get(),
                 raw,
                 handle: Arc::clone(self.handle()),
@@ -413,6 +416,10 @@ impl Statement {
             let outcome = Self::breakable(locked, true, || self.step_now(locked));
             if self.ends_transaction {
                 locked.leave_write_queue();
+            }
+            if matches!(outcome, Ok(Step::Done)) {
+                // `PRAGMA optimize` commits, and SQLite calls it read-only.
+                locked.callbacks().settle()?;
             }
             return outcome;
         }

@@ -1,6 +1,6 @@
 //! What a statement is for, so far as one must know without parsing it.
 
-use oxlite_sqlite::{begins_with_one_of, without_leading_space};
+use oxlite_sqlite::{begins_with_one_of, first_statement, without_leading_space};
 
 /// Whether there is nothing to execute: only space, comments and semicolons.
 ///
@@ -13,7 +13,8 @@ pub(crate) fn is_blank(sql: &str) -> bool {
     rest.is_empty()
 }
 
-/// What a statement is for, by its first keyword.
+/// What a statement is for, by its first keyword; that of ATTACH is found also behind semicolons, where the
+/// standard library's `sqlite3` finds none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// SELECT, VALUES, EXPLAIN, or WITH, which may be a data modification all the same.
@@ -34,7 +35,7 @@ impl StatementKind {
             Self::Query
         } else if is_one_of(&["INSERT", "UPDATE", "DELETE", "REPLACE"]) {
             Self::DataModification
-        } else if is_one_of(&["ATTACH"]) {
+        } else if begins_with_one_of(first_statement(sql.as_bytes()), &["ATTACH"]) {
             Self::Attach
         } else {
             Self::Other
@@ -57,6 +58,8 @@ mod tests {
             StatementKind::of("/**/Attach ? AS a"),
             StatementKind::Attach
         );
+        assert_eq!(StatementKind::of("; ATTACH ? AS a"), StatementKind::Attach);
+        assert_eq!(StatementKind::of(";INSERT"), StatementKind::Other);
     }
 
     #[test]
