@@ -18,6 +18,7 @@ from oxlite._native import (
     NETWORK_FILE_SYSTEMS,
     CommitOutcomeUnknown,
     LockedError,
+    NotificationsLost,
     PoolTimeout,
     Session,
     Setting,
@@ -33,6 +34,7 @@ from oxlite._native import (
 )
 from oxlite.connection import connect
 from oxlite.database import Checkpoint, Database, DatabaseStatistics, Result
+from oxlite.notifications import Notification
 from oxlite.retries import retry
 from oxlite.schema import Option, options
 from oxlite.sqlite3 import Connection, sqlite_version
@@ -45,6 +47,8 @@ __all__ = [
     "Database",
     "DatabaseStatistics",
     "LockedError",
+    "Notification",
+    "NotificationsLost",
     "Option",
     "PoolTimeout",
     "Result",

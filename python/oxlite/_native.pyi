@@ -222,6 +222,7 @@ __all__ = [
     "SQLITE_WARNING",
     "SQLITE_WARNING_AUTOINDEX",
     "Absent",
+    "Announcement",
     "Blob",
     "Change",
     "CommitOutcomeUnknown",
@@ -232,6 +233,7 @@ __all__ = [
     "DataError",
     "DatabaseError",
     "Error",
+    "Feed",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
@@ -240,6 +242,7 @@ __all__ = [
     "LockedError",
     "Mailbox",
     "NotSupportedError",
+    "NotificationsLost",
     "OperationalError",
     "Pool",
     "PoolTimeout",
@@ -252,6 +255,7 @@ __all__ = [
     "StaleSnapshotError",
     "Statement",
     "StatementTimeout",
+    "Subscription",
     "SyncFailedError",
     "Warning",
     "Writer",
@@ -274,6 +278,7 @@ __all__ = [
     "only_read",
     "open_to_threads",
     "options",
+    "prepare_notifications",
     "profiles",
     "read_changeset",
     "register_adapter",
@@ -1286,11 +1291,17 @@ class Connections:
         are.
         """
     def write(
-        self, mailbox: Mailbox, future: Future[Any], sql: str, parameters: object, is_many: bool
+        self,
+        mailbox: Mailbox,
+        future: Future[Any],
+        sql: str,
+        parameters: object,
+        is_many: bool,
+        announcement: Announcement | None = None,
     ) -> Job | None:
         """Has a data modification run, perhaps in one transaction with others: `future` gets
-        row count, row id and rows. No job, and nothing done, if it can only be run with a
-        borrowed connection.
+        row count, row id and rows. When it has been committed it is announced. No job, and
+        nothing done, if it can only be run with a borrowed connection.
         """
     def take(self, mailbox: Mailbox, future: Future[Any]) -> Job:
         """Lends `future` a connection when its turn has come; it is to be given back."""
@@ -1320,6 +1331,46 @@ class Connections:
         """
 
 @final
+class Announcement:
+    """What is signalled when a notification in `channel` of the database at `path` has been
+    committed.
+
+    `ValueError` for what is no name of a channel. Where processes have no memory in common
+    nothing is signalled: whoever watches the files finds it.
+    """
+    def __new__(cls, path: str, channel: str) -> Self: ...
+    def check(self, connection: Connection) -> None:
+        """`ProgrammingError` if the main database of `connection` is not the one at the path."""
+    def follow(self, connection: Connection) -> None:
+        """Announces it when the transaction ends that is open on `connection`, which has
+        inserted it.
+        """
+
+@final
+class Feed:
+    """Reads the notifications of a database, by a connection that is used for nothing else."""
+    def __new__(cls, connection: Connection) -> Self: ...
+    def listen(self, channels: list[str], since: str | None) -> Subscription:
+        """Listens to `channels` from now on, or from after the position `since`."""
+    def close(self) -> None:
+        """Ends all who listen."""
+
+@final
+class Subscription:
+    """What one takes who listens."""
+    def take(self, timeout: float | None) -> tuple[str, str | bytes | None, str] | None:
+        """The next notification: channel, payload and position; waits for `timeout` seconds at
+        most, for ever with `None`. `None` if none has come.
+        """
+    def fileno(self) -> int:
+        """Readable when there may be one; silent when all have been taken that waited."""
+
+def prepare_notifications(connection: Connection) -> None:
+    """Makes the table of notifications if it is not there, in the transaction that is open or
+    in one of its own.
+    """
+
+@final
 class Writer:
     """The writing connection of a database, lent to one thread at a time."""
     def __new__(
@@ -1332,11 +1383,16 @@ class Writer:
         in time.
         """
     def execute(
-        self, sql: str, parameters: object, is_many: bool
+        self,
+        sql: str,
+        parameters: object,
+        is_many: bool,
+        announcement: Announcement | None = None,
     ) -> tuple[int, int | None, list[Any]] | None:
         """Runs one writing statement, perhaps in one transaction with those of other threads:
-        row count, row id and rows. `None`, with nothing done, if it can only be run alone.
-        `WriterInUse` if it has not come back in time.
+        row count, row id and rows. When it has been committed it is announced. `None`, with
+        nothing done, if it can only be run alone. `WriterInUse` if it has not come back in
+        time.
         """
     def close(self, timeout: float) -> bool:
         """Lends nothing any more. The connection, if it is open and has come back in `timeout`
@@ -1449,6 +1505,14 @@ class CommitOutcomeUnknown(OperationalError):
     whether the transaction will be there after a crash: read what there is before you do it
     again.
     """
+
+class NotificationsLost(OperationalError):
+    """Notifications are not there any more that a listener would have been given: they were
+    too old or too many, or the database was replaced. Read the state that they tell of
+    anew; `resume_from` is the position from which on all are kept, for `listen(since=…)`.
+    """
+
+    resume_from: str
 
 class PoolTimeout(OperationalError):
     """All readers of a `Database` were in use for as long as one waits for one (`timeout`)."""

@@ -231,6 +231,13 @@ class _Database(_Awaited):
     def stream(self, *arguments: Either, **options: Either) -> Either:
         return _Stream(self._inside.stream(*arguments, **options))
 
+    def listen(self, *channels: str, **options: Either) -> Either:
+        return _Stream(self._inside.listen(*channels, **options))
+
+    async def notify(self, *arguments: Either, connection: Either = None) -> Either:
+        inside = getattr(connection, "_inside", connection)
+        return self._inside.notify(*arguments, connection=inside)
+
     async def __aenter__(self) -> "_Database":
         self._inside.__enter__()
         return self

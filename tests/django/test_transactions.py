@@ -628,3 +628,22 @@ work()
 print(len(runs), Note.objects.get().text)
 """)
     assert said == "3 written"
+
+
+def test_a_notification_leaves_with_the_transaction_of_an_alias(site: "Site") -> None:
+    said = site.run("""
+db = oxlite.Database("app.db")
+listener = db.listen("notes", timeout=30)
+try:
+    with transaction.atomic():
+        db.notify("notes", "never", connection="default")
+        raise ZeroDivisionError
+except ZeroDivisionError:
+    pass
+with transaction.atomic():
+    Note.objects.create(text="one")
+    db.notify("notes", "one", connection="default")
+print(next(listener).payload)
+db.close()
+""")
+    assert said.splitlines()[-1] == "one"

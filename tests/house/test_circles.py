@@ -26,6 +26,7 @@ STAYING: dict[str, list[set[str]]] = {
             "preupdate",
             "read_only",
             "statement",
+            "transaction_end",
             "usage",
             "write_queue",
         },

@@ -21,16 +21,17 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"connection", "database", "retries", "schema"},
+    DOOR: DRIVER | {"connection", "database", "notifications", "retries", "schema"},
     "_native": set(),
     "sqlite3": {"_native"},
     "changeset": {"_native"},
     "connection": DRIVER,
     "schema": DRIVER,
     "retries": DRIVER,
-    "database": DRIVER | {"connection", "schema"},
+    "notifications": DRIVER | {"connection"},
+    "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
-    "aio": DRIVER | {DOOR, "connection", "database"},
+    "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
     "django": DRIVER
     | {DOOR, "connection", "environment", "retries", "schema"},  # manage.py check, retry()

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use oxlite_sqlite::{
-    BackupTarget, Checkpoint, CheckpointMode, ConnectionCell, Glance, LockError, Locked, Mutex,
-    OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
+    BackupTarget, Checkpoint, CheckpointMode, ConnectionCell, EndedTransactions, Glance, LockError,
+    Locked, Mutex, OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
 };
 
 use crate::error::{self, Error, Result};
@@ -309,13 +309,20 @@ impl Connection {
         locked: &Locked<'_>,
         work: impl FnOnce() -> T,
     ) -> (T, Option<Ticket>) {
-        let (result, number) = locked.deferring_answers(work);
+        let (result, number, ended) = locked.deferring_answers(work);
         let shared = self.shared.lock().clone();
-        let ticket = number.zip(shared);
-        (
-            result,
-            ticket.map(|(number, shared)| Ticket { number, shared }),
-        )
+        let ticket = match number.zip(shared) {
+            Some((number, shared)) => Some(Ticket {
+                number,
+                shared,
+                ended: Mutex::new(ended),
+            }),
+            None => {
+                ended.conclude();
+                None
+            }
+        };
+        (result, ticket)
     }
 
     /// What has become of the main database's log in this process; `None` if it has none that is kept.
@@ -537,17 +544,18 @@ impl error::Circumstances for Circumstances<'_> {
 pub struct Ticket {
     number: u64,
     shared: Arc<SharedCommit>,
+    /// What is to be done when they are durable.
+    ended: Mutex<EndedTransactions>,
 }
 
 impl Ticket {
     /// Waits until they are durable. Needs no connection.
     pub fn settle(&self) -> Result<()> {
-        match self.shared.member() {
-            Some(member) => {
-                shared_commit::settle(member, self.number).map_err(Error::CommitOutcomeUnknown)
-            }
-            None => Ok(()),
+        if let Some(member) = self.shared.member() {
+            shared_commit::settle(member, self.number).map_err(Error::CommitOutcomeUnknown)?;
         }
+        std::mem::take(&mut *self.ended.lock()).conclude();
+        Ok(())
     }
 }
 

@@ -2,3 +2,4 @@
 
 pub(crate) mod beside;
 pub(crate) mod network;
+pub(crate) mod numbers;

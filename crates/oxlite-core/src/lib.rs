@@ -30,10 +30,12 @@
 mod connection;
 mod error;
 mod file;
+mod notifications;
 mod open;
 mod process;
 mod read;
 mod request;
+mod signals;
 mod sync;
 mod text;
 mod wait;
@@ -47,6 +49,10 @@ pub use oxlite_sqlite::{
 pub use connection::{Connection, Ticket};
 pub use error::{Error, Result};
 pub use file::network::{NETWORK_FILE_SYSTEMS, NetworkFileSystem};
+pub use notifications::{
+    CHANNEL_BYTES_AT_MOST, Channel, End, Feed, INSERT, Lost, Notification, PAYLOAD_BYTES_AT_MOST,
+    Pattern, Position, Subscription, announce, check_payload, is_missing, notifying, prepare,
+};
 pub use open::options::{
     DROP_IN_PROFILE, DurableCommit, LEGACY_TRANSACTION_CONTROL, OPTIONS, OpenOptions, option,
     options, statement_timeout, timeout_from_seconds, unexpected,
@@ -59,7 +65,8 @@ pub use process::per_process::PerProcess;
 pub use read::requests::{run_query, run_read};
 pub use read::sql::StatementKind;
 pub use read::statement_cache::CachedStatement;
-pub use request::{Answer, NO_ROWID, Parameters, Request};
+pub use request::{Announcement, Answer, NO_ROWID, Parameters, Request};
+pub use signals::{Listener, Signals, Topic};
 pub use text::harmless;
 pub use wait::baton::Baton;
 pub use wait::bell::Bell;

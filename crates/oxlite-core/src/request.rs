@@ -5,11 +5,16 @@
 //! - A request owns all that it needs, so another thread can run it.
 //! - It can be run again: its parameters are only read.
 
+use std::fmt;
+use std::sync::Arc;
+
 use oxlite_sqlite::{Locked, Step, Value, ValueRef, begins_with_one_of};
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::notifications::Channel;
 use crate::read::statement_cache::CachedStatement;
+use crate::signals::{Signals, Topic};
 
 /// No row id that an insert would give in practice: tells whether there was one.
 pub const NO_ROWID: i64 = i64::MIN;
@@ -32,6 +37,43 @@ pub struct Request {
     pub sets: Vec<Parameters>,
     /// Whether rows are discarded, as with `executemany`; then the counts are added up.
     pub is_many: bool,
+    /// What is signalled when it has been committed.
+    pub announces: Option<Announcement>,
+}
+
+/// What is to be signalled, of which database.
+#[derive(Clone)]
+pub struct Announcement {
+    signals: Arc<Signals>,
+    topics: Box<[Topic]>,
+}
+
+impl Announcement {
+    /// Of a notification in `channel`.
+    pub fn of(channel: &Channel, signals: Arc<Signals>) -> Self {
+        Self {
+            signals,
+            topics: channel.topics().into(),
+        }
+    }
+
+    /// Signals when the transaction that is open has ended.
+    fn follow(&self, locked: &Locked<'_>) {
+        let this = self.clone();
+        locked.when_transaction_has_ended(move || this.signals.signal(&this.topics));
+    }
+}
+
+impl PartialEq for Announcement {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.signals, &other.signals) && self.topics == other.topics
+    }
+}
+
+impl fmt::Debug for Announcement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.topics.fmt(formatter)
+    }
 }
 
 /// What a request came to.
@@ -91,6 +133,9 @@ impl Request {
             locked.set_last_insert_rowid(before);
         }
         let mut answer = outcome?;
+        if let Some(announces) = &self.announces {
+            announces.follow(locked);
+        }
         answer.last_insert_rowid = has_inserted.then_some(rowid);
         Ok(answer)
     }

@@ -103,6 +103,7 @@ fn request(sql: &str, values: Vec<Value>) -> Request {
         sql: sql.into(),
         sets: vec![Parameters::Positional(values)],
         is_many: false,
+        announces: None,
     }
 }
 
@@ -285,6 +286,7 @@ fn many_sets_are_all_there_or_none() {
             .map(|caller| Parameters::Named(vec![("caller".into(), Value::Integer(*caller))]))
             .collect(),
         is_many: true,
+        announces: None,
     };
     for others in [vec![], vec![good(50)]] {
         let mut requests = vec![many(&[1, 2, -1]), many(&[3, 4]), many(&[])];

@@ -9,8 +9,9 @@
 //!         ├── InternalError       SQLITE_INTERNAL, SQLITE_NOTFOUND
 //!         ├── OperationalError    SQLITE_ERROR, SQLITE_BUSY, SQLITE_IOERR, SQLITE_FULL, …
 //!         │   ├── CommitOutcomeUnknown  SQLITE_IOERR and the like while committing; in `oxlite`, as
-//!         │   │                         are the next five
+//!         │   │                         are the next six
 //!         │   ├── LockedError         SQLITE_BUSY
+//!         │   ├── NotificationsLost   a listener's place is not kept any more
 //!         │   ├── PoolTimeout         no connection of a `Database` came back in time
 //!         │   ├── StaleSnapshotError  SQLITE_BUSY_SNAPSHOT
 //!         │   ├── SyncFailedError     SQLITE_IOERR_FSYNC where syncs are shared
@@ -78,6 +79,14 @@ create_exception!(
     "Somebody else has had the lock for as long as the connection waits (`timeout`). `holder` tells who, \
      as a dict with `process_id`, `thread_id`, `held_for_seconds` and `statement`, if it is a connection \
      of Oxlite's that waits by `busy=\"gate\"`, as this one does; else it is None."
+);
+create_exception!(
+    oxlite,
+    NotificationsLost,
+    OperationalError,
+    "Notifications are not there any more that a listener would have been given: they were too old or too \
+     many, or the database was replaced. Read the state that they tell of anew; `resume_from` is the \
+     position from which on all are kept, for `listen(since=…)`."
 );
 create_exception!(
     oxlite,

@@ -28,6 +28,7 @@ mod gil_once;
 mod loan;
 mod lock;
 mod notices;
+mod notifications;
 mod options;
 mod parameter_sets;
 mod parameters;
@@ -85,12 +86,14 @@ mod native {
     #[pymodule_export]
     use crate::exceptions::{
         CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,
-        InternalError, LockedError, NotSupportedError, OperationalError, PoolTimeout,
-        ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError, Warning,
-        WriterInUse,
+        InternalError, LockedError, NotSupportedError, NotificationsLost, OperationalError,
+        PoolTimeout, ProgrammingError, StaleSnapshotError, StatementTimeout, SyncFailedError,
+        Warning, WriterInUse,
     };
     #[pymodule_export]
     use crate::loan::Loan;
+    #[pymodule_export]
+    use crate::notifications::{Announcement, Feed, Subscription, prepare_notifications};
     #[pymodule_export]
     use crate::options::enable_shared_cache;
     #[pymodule_export]

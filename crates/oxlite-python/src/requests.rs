@@ -44,6 +44,7 @@ pub(crate) fn request(
         sql: sql.into(),
         sets,
         is_many,
+        announces: None,
     }))
 }
 

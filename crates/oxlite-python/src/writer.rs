@@ -30,6 +30,7 @@ use crate::gil::{
 };
 use crate::loan::{Lender, Lends, Loan};
 use crate::lock::lock;
+use crate::notifications::Announcement;
 use crate::requests::{self, RowMaker};
 
 /// What waits in line.
@@ -223,23 +224,26 @@ impl Writer {
     }
 
     /// Runs one writing statement, perhaps in one transaction with those of other threads: row count, row
-    /// id and rows. `None`, with nothing done, if it can only be run alone. `WriterInUse` if it has not
+    /// id and rows. When it has been committed it is announced. `None`, with nothing done, if it can only be run alone. `WriterInUse` if it has not
     /// come back in time.
+    #[pyo3(signature = (sql, parameters, is_many, announcement = None))]
     fn execute<'py>(
         &self,
         py: Python<'py>,
         sql: &Bound<'py, PyString>,
         parameters: &Bound<'py, PyAny>,
         is_many: bool,
+        announcement: Option<&Announcement>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let text = sql.to_str()?;
         if !Request::can_join(text) || !self.can_answer(py, text) {
             return Ok(None);
         }
         let single_values = SingleValues::with(self.profile);
-        let Some(request) = requests::request(text, parameters, is_many, single_values)? else {
+        let Some(mut request) = requests::request(text, parameters, is_many, single_values)? else {
             return Ok(None);
         };
+        request.announces = announcement.and_then(Announcement::announced);
         let waiting = Waiting {
             request,
             since: Instant::now(),

@@ -26,6 +26,7 @@ use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
 use crate::preupdate::PreupdateHook;
 use crate::read_only::OnlyReading;
+use crate::transaction_end::Ending;
 use crate::usage::Usage;
 use crate::write_queue;
 
@@ -65,6 +66,7 @@ pub(crate) struct Callbacks {
     pub(crate) write_queue: write_queue::Place,
     pub(crate) keeping: Keeping,
     pub(crate) guarding: Guarding,
+    pub(crate) ending: Ending,
     pub(crate) only_reading: OnlyReading,
     /// What the connection is used for, for those who watch it.
     pub(crate) usage: Arc<Usage>,
@@ -150,6 +152,7 @@ impl Callbacks {
             self.preupdate.take(),
         ));
         self.guarding.clear();
+        self.ending.clear();
     }
 }
 

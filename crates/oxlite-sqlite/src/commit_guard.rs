@@ -20,6 +20,7 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::Callbacks;
 use crate::connection::Locked;
 use crate::error::{Error, Result};
+use crate::transaction_end::EndedTransactions;
 use crate::vfs::about_to_wait;
 
 /// Vouches for commits. Tickets grow with every one that is drawn.
@@ -108,13 +109,18 @@ impl Callbacks {
         }
     }
 
-    /// Waits for the ticket that was drawn, with the queue left, unless somebody else does.
+    /// Waits for the ticket that was drawn, with the queue left, unless somebody else does; then does what is
+    /// to be done when a transaction has ended.
     #[inline]
     pub(crate) fn settle(&self) -> Result<()> {
-        match self.guarding.ticket.get() {
-            Some(ticket) if !self.guarding.is_deferred.get() => self.settle_now(ticket),
-            _ => Ok(()),
+        if self.guarding.is_deferred.get() {
+            return Ok(());
         }
+        if let Some(ticket) = self.guarding.ticket.get() {
+            self.settle_now(ticket)?;
+        }
+        self.conclude_transaction();
+        Ok(())
     }
 
     fn settle_now(&self, ticket: u64) -> Result<()> {
@@ -155,14 +161,21 @@ impl Locked<'_> {
     }
 
     /// Runs `work`, whose commits are not waited for: the caller waits for the ticket, if there is one,
-    /// before anybody is told of them.
-    pub fn deferring_answers<T>(&self, work: impl FnOnce() -> T) -> (T, Option<u64>) {
+    /// before anybody is told of them, and then does what is to be done.
+    pub fn deferring_answers<T>(
+        &self,
+        work: impl FnOnce() -> T,
+    ) -> (T, Option<u64>, EndedTransactions) {
         let guarding = &self.callbacks().guarding;
         let was_deferred = guarding.is_deferred.replace(true);
         let result = work();
         guarding.is_deferred.set(was_deferred);
         self.callbacks().draw_ticket(false);
-        (result, guarding.ticket.take())
+        (
+            result,
+            guarding.ticket.take(),
+            self.callbacks().take_ended(),
+        )
     }
 }
 

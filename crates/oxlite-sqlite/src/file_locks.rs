@@ -69,6 +69,15 @@ pub fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
     system::other_users_of(file)
 }
 
+/// Whether another process has the write lock of the WAL whose index is `index`, or another connection that does
+/// not lock as this one does; `None` where this process has not locked the file, or it cannot be known.
+pub fn is_write_locked_by_another(index: &std::path::Path) -> Option<bool> {
+    system::is_locked_by_another(index, WAL_WRITE_LOCK)
+}
+
+/// Where the write lock is (<https://sqlite.org/walformat.html#wal_locks>).
+const WAL_WRITE_LOCK: i64 = 120;
+
 /// Has `vfs`, SQLite's own, take OFD locks, where there are any. If that cannot be found out now,
 /// nothing is changed.
 ///
@@ -99,6 +108,7 @@ mod system {
         after_fork_in_child, after_fork_in_parent, before_fork, numbered, sparing,
     };
     pub(crate) use super::keeper::let_all_go;
+    pub(super) use super::registry::is_locked_by_another;
     pub(super) use super::users::other_users_of;
     use super::{calls, others};
     use crate::error::Result;
@@ -172,6 +182,10 @@ mod system {
     /// No lock is known.
     pub(crate) fn numbered<T>(call: impl FnOnce() -> T) -> (T, Option<std::num::NonZeroU64>) {
         (call(), None)
+    }
+
+    pub(super) fn is_locked_by_another(_file: &std::path::Path, _byte: i64) -> Option<bool> {
+        None
     }
 
     pub(crate) fn let_all_go() {}

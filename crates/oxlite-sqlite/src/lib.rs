@@ -52,6 +52,7 @@ mod shared_page;
 mod shared_page_view;
 mod sql;
 mod statement;
+mod transaction_end;
 mod usage;
 mod value;
 mod vfs;
@@ -79,7 +80,7 @@ pub use connection::{
 };
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
-pub use file_locks::{OtherUsers, other_users_of};
+pub use file_locks::{OtherUsers, is_write_locked_by_another, other_users_of};
 pub use fork::generation as fork_generation;
 pub use fork_duties::prepare_for_forks;
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
@@ -89,10 +90,11 @@ pub use preupdate::{Preupdate, PreupdateHook};
 pub use quiet_thread::spawn_quietly;
 pub use serialize::Serialized;
 pub use session::Session;
-pub use shared_page::SharedPage;
+pub use shared_page::{PageKind, SharedBell, SharedPage};
 pub use shared_page_view::SharedPageView;
 pub use sql::{begins_with_one_of, first_statement, without_leading_space};
 pub use statement::{Lending, Prepared, Row, Statement, Step};
+pub use transaction_end::EndedTransactions;
 pub use usage::{Reading, Watch};
 pub use value::{Value, ValueRef};
 pub use vfs::{about_to_wait, call_after_failed_sync, call_before_waiting};
@@ -117,7 +119,7 @@ pub mod codes {
         SQLITE_ERROR, SQLITE_FORMAT, SQLITE_FULL, SQLITE_INSERT, SQLITE_INTERNAL, SQLITE_INTERRUPT,
         SQLITE_IOERR, SQLITE_IOERR_FSYNC, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LOCKED, SQLITE_MISMATCH,
         SQLITE_MISUSE, SQLITE_NOLFS, SQLITE_NOMEM, SQLITE_NOTADB, SQLITE_NOTFOUND, SQLITE_OK,
-        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_SCHEMA, SQLITE_TOOBIG,
-        SQLITE_UPDATE,
+        SQLITE_PERM, SQLITE_PROTOCOL, SQLITE_RANGE, SQLITE_READONLY, SQLITE_READONLY_DBMOVED,
+        SQLITE_SCHEMA, SQLITE_TOOBIG, SQLITE_UPDATE,
     };
 }

@@ -1,8 +1,8 @@
-//! A page of memory that processes share for as long as the machine runs: counters, a bell to wake one
-//! another by, and a file beside it whose bytes they lock.
+//! Memory that processes share for as long as the machine runs: numbers, bells to wake one another by, and
+//! bytes of its file that they lock.
 //!
-//! It is a file in `/dev/shm`, named by a database's device and inode and by the user, so that nobody
-//! meets there who could not read the other one's memory anyhow.
+//! It is a file in `/dev/shm`, named by what it is for, a database's device and inode and the user, so that
+//! nobody meets there who could not read the other one's memory anyhow.
 //!
 //! Invariants:
 //! - It is in volatile memory (tmpfs), so what is in it was never there before the machine was started.
@@ -17,23 +17,62 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// How many words there are, each in a line of the processor's cache of its own.
-pub(crate) const WORDS: usize = 32;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) const LINE_BYTES: usize = 64;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub(crate) const SIZE_BYTES: usize = 4096;
 
-/// Where the page of that user for the file of that device and inode is.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub(crate) fn path_of(user: u32, device: u64, inode: u64) -> PathBuf {
-    Path::new("/dev/shm").join(format!("oxlite-{user}-{device:x}-{inode:x}"))
+/// What a page is for, and what there is in it, in this order.
+#[derive(Clone, Copy, Debug)]
+pub struct PageKind {
+    /// Part of its name.
+    suffix: &'static str,
+    /// Words, each in a line of the processor's cache of its own.
+    pub(crate) words: usize,
+    bells: usize,
+    /// Words that stand side by side.
+    cells: usize,
+}
+
+impl PageKind {
+    /// A page of that name, which is part of a file's.
+    pub const fn new(suffix: &'static str, words: usize, bells: usize, cells: usize) -> Self {
+        Self {
+            suffix,
+            words,
+            bells,
+            cells,
+        }
+    }
+
+    /// Where the page of that user for the file of that device and inode is.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) fn path(self, user: u32, device: u64, inode: u64) -> PathBuf {
+        let suffix = self.suffix;
+        Path::new("/dev/shm").join(format!("oxlite{suffix}-{user}-{device:x}-{inode:x}"))
+    }
+
+    /// A bell has a line for how often it has rung and one for how many wait.
+    #[cfg_attr(not(ofd_locks), allow(dead_code))]
+    const fn bell_offset(self, number: usize) -> usize {
+        assert!(number <= self.bells, "no such bell");
+        (self.words + 2 * number) * LINE_BYTES
+    }
+
+    #[cfg_attr(not(ofd_locks), allow(dead_code))]
+    const fn cell_offset(self, number: usize) -> usize {
+        assert!(number <= self.cells, "no such cell");
+        self.bell_offset(self.bells) + number * size_of::<AtomicU64>()
+    }
+
+    /// Whole pages of the processor's.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) const fn size_bytes(self) -> usize {
+        self.cell_offset(self.cells).next_multiple_of(4096)
+    }
 }
 
 #[cfg(not(ofd_locks))]
-pub use elsewhere::SharedPage;
+pub use elsewhere::{SharedBell, SharedPage};
 #[cfg(ofd_locks)]
-pub use linux::SharedPage;
+pub use linux::{SharedBell, SharedPage};
 
 #[cfg(ofd_locks)]
 mod linux {
@@ -43,13 +82,8 @@ mod linux {
     use std::ptr::NonNull;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{AtomicU64, Duration, LINE_BYTES, Path, PathBuf, SIZE_BYTES, WORDS, io, path_of};
+    use super::{AtomicU64, Duration, LINE_BYTES, PageKind, Path, PathBuf, io};
     use crate::lock_file::LockFile;
-
-    /// Where the bell stands, behind the words, and how many wait for it.
-    const BELL_OFFSET: usize = WORDS * LINE_BYTES;
-    const WAITING_OFFSET: usize = BELL_OFFSET + LINE_BYTES;
-    const _: () = assert!(WAITING_OFFSET + LINE_BYTES <= SIZE_BYTES);
 
     /// The kinds of file systems that are gone when the machine is.
     const VOLATILE: [i64; 2] = [libc::TMPFS_MAGIC, 0x8584_58f6]; // and ramfs
@@ -58,6 +92,7 @@ mod linux {
     pub struct SharedPage {
         /// Mapped until this is dropped.
         memory: NonNull<u8>,
+        kind: PageKind,
         lock_file: LockFile,
         path: PathBuf,
     }
@@ -70,14 +105,24 @@ mod linux {
 
     impl SharedPage {
         /// Opens the page for the file of that device and inode; made, full of zeros, if it is missing.
-        pub fn open(device: u64, inode: u64) -> io::Result<Self> {
+        pub fn open(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
+            Self::open_or(true, kind, device, inode)
+        }
+
+        /// The same, if there is one.
+        pub fn open_existing(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
+            Self::open_or(false, kind, device, inode)
+        }
+
+        fn open_or(is_made: bool, kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
             // SAFETY: may always be called.
             let user = unsafe { libc::geteuid() };
-            let path = path_of(user, device, inode);
+            let path = kind.path(user, device, inode);
+            let size_bytes = kind.size_bytes();
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)
-                .create(true)
+                .create(is_made)
                 .truncate(false)
                 .mode(0o600)
                 .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -86,7 +131,7 @@ mod linux {
             let is_ours = status.is_file()
                 && status.uid() == user
                 && status.mode() & 0o077 == 0
-                && status.len() <= SIZE_BYTES as u64;
+                && status.len() <= size_bytes as u64;
             if !is_ours {
                 return Err(refused("it is no page of this user's alone"));
             }
@@ -94,7 +139,7 @@ mod linux {
                 return Err(refused("it would outlive the machine's restart"));
             }
             // SAFETY: an open descriptor of ours. With less room than asked for it fails.
-            let failed = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, SIZE_BYTES as _) };
+            let failed = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size_bytes as _) };
             if failed != 0 {
                 return Err(io::Error::from_raw_os_error(failed));
             }
@@ -106,7 +151,7 @@ mod linux {
             let memory = unsafe {
                 libc::mmap64(
                     std::ptr::null_mut(),
-                    SIZE_BYTES,
+                    size_bytes,
                     libc::PROT_READ | libc::PROT_WRITE,
                     libc::MAP_SHARED,
                     file.as_raw_fd(),
@@ -116,6 +161,7 @@ mod linux {
             match NonNull::new(memory.cast::<u8>()) {
                 Some(page) if memory != libc::MAP_FAILED => Ok(Self {
                     memory: page,
+                    kind,
                     lock_file,
                     path,
                 }),
@@ -145,14 +191,14 @@ mod linux {
             }
         }
 
-        /// One of its words.
+        /// One of its words that have a line each.
         ///
         /// # Panics
         ///
         /// If there is none of that number.
         #[inline]
         pub fn word(&self, number: usize) -> &AtomicU64 {
-            assert!(number < WORDS, "there are {WORDS} words");
+            assert!(number < self.kind.words, "no such word");
             // SAFETY: within the mapping, which lives as long as `self`; aligned, since the mapping is to
             // a page and the place to a line; and nobody reaches it but as an atomic.
             unsafe {
@@ -163,64 +209,101 @@ mod linux {
             }
         }
 
-        fn half_word(&self, offset: usize) -> &AtomicU32 {
-            // SAFETY: as for a word; both offsets lie within the mapping.
-            unsafe { self.memory.add(offset).cast::<AtomicU32>().as_ref() }
+        /// One of its words that stand side by side.
+        ///
+        /// # Panics
+        ///
+        /// If there is none of that number.
+        #[inline]
+        pub fn cell(&self, number: usize) -> &AtomicU64 {
+            assert!(number < self.kind.cells, "no such cell");
+            let offset = self.kind.cell_offset(number);
+            // SAFETY: as for a word; aligned, since the first one stands at the beginning of a line.
+            unsafe { self.memory.add(offset).cast::<AtomicU64>().as_ref() }
         }
 
-        fn bell(&self) -> &AtomicU32 {
-            self.half_word(BELL_OFFSET)
+        /// One of its bells.
+        ///
+        /// # Panics
+        ///
+        /// If there is none of that number.
+        #[inline]
+        pub fn bell(&self, number: usize) -> SharedBell<'_> {
+            assert!(number < self.kind.bells, "no such bell");
+            let offset = self.kind.bell_offset(number);
+            // SAFETY: as for a word; there are two lines.
+            unsafe {
+                SharedBell {
+                    rings: self.memory.add(offset).cast::<AtomicU32>().as_ref(),
+                    waiting: self
+                        .memory
+                        .add(offset + LINE_BYTES)
+                        .cast::<AtomicU32>()
+                        .as_ref(),
+                }
+            }
         }
+    }
 
+    /// What processes wake one another by.
+    #[derive(Clone, Copy)]
+    pub struct SharedBell<'p> {
+        rings: &'p AtomicU32,
         /// Those who were killed while they waited are counted for ever, which costs a call now and then.
-        fn waiting(&self) -> &AtomicU32 {
-            self.half_word(WAITING_OFFSET)
-        }
+        waiting: &'p AtomicU32,
+    }
 
-        /// How often the bell has rung, for [`wait`](Self::wait).
+    impl SharedBell<'_> {
+        /// How often it has rung, for [`wait`](Self::wait).
         pub fn rings(&self) -> u32 {
-            self.bell().load(Ordering::SeqCst)
+            self.rings.load(Ordering::SeqCst)
         }
 
-        /// Wakes all who wait, in whatever process.
-        pub fn ring(&self) {
-            self.bell().fetch_add(1, Ordering::SeqCst);
+        /// Wakes all who wait, in whatever process; whether there was anybody.
+        pub fn ring(&self) -> bool {
+            self.rings.fetch_add(1, Ordering::SeqCst);
             // Whoever counts himself after this look finds that the bell has rung.
-            if self.waiting().load(Ordering::SeqCst) == 0 {
-                return;
+            if self.waiting.load(Ordering::SeqCst) == 0 {
+                return false;
             }
             // SAFETY: the address of a word of four bytes in a mapping of ours; not a private futex,
             // since other processes wait at it. Nothing can be done about an error, and those who wait
             // look by themselves after a time.
-            unsafe {
+            let woken = unsafe {
                 libc::syscall(
                     libc::SYS_futex,
-                    self.bell().as_ptr(),
+                    self.rings.as_ptr(),
                     libc::FUTEX_WAKE,
                     i32::MAX,
-                );
-            }
+                )
+            };
+            woken > 0
         }
 
-        /// Waits until the bell has rung more often than `rings`, for `at_most` at the longest; may
-        /// return without a cause.
+        /// Waits until it has rung more often than `rings`, for `at_most` at the longest; may return
+        /// without a cause.
         pub fn wait(&self, rings: u32, at_most: Duration) {
             let limit = libc::timespec {
                 tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
                 tv_nsec: at_most.subsec_nanos().into(),
             };
-            self.waiting().fetch_add(1, Ordering::SeqCst);
+            self.waiting.fetch_add(1, Ordering::SeqCst);
             // SAFETY: as in `ring`; the time limit is read during the call.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
-                    self.bell().as_ptr(),
+                    self.rings.as_ptr(),
                     libc::FUTEX_WAIT,
                     rings,
                     &raw const limit,
                 );
             }
-            self.waiting().fetch_sub(1, Ordering::SeqCst);
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+
+        /// Forgets those who were killed while they waited; for whoever alone waits at it, before he does.
+        pub fn forget_waiting(&self) {
+            self.waiting.store(0, Ordering::SeqCst);
         }
     }
 
@@ -228,7 +311,7 @@ mod linux {
         fn drop(&mut self) {
             // SAFETY: mapped by `open`, and nobody has a reference to it any more. In a forked child it
             // is the child's own copy of the mapping.
-            unsafe { libc::munmap(self.memory.as_ptr().cast(), SIZE_BYTES) };
+            unsafe { libc::munmap(self.memory.as_ptr().cast(), self.kind.size_bytes()) };
         }
     }
 
@@ -253,7 +336,9 @@ mod linux {
 
 #[cfg(not(ofd_locks))]
 mod elsewhere {
-    use super::{AtomicU64, Duration, Path, io};
+    use std::marker::PhantomData;
+
+    use super::{AtomicU64, Duration, PageKind, Path, io};
     use crate::lock_file::LockFile;
 
     /// There is none here.
@@ -261,11 +346,16 @@ mod elsewhere {
 
     impl SharedPage {
         /// Fails.
-        pub fn open(_device: u64, _inode: u64) -> io::Result<Self> {
+        pub fn open(_kind: PageKind, _device: u64, _inode: u64) -> io::Result<Self> {
             Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "this system has no memory that processes can share in this way",
             ))
+        }
+
+        /// Fails.
+        pub fn open_existing(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
+            Self::open(kind, device, inode)
         }
 
         /// Never called.
@@ -294,18 +384,39 @@ mod elsewhere {
         }
 
         /// Never called.
-        pub fn rings(&self) -> u32 {
+        pub fn cell(&self, _number: usize) -> &AtomicU64 {
             match *self {}
         }
 
         /// Never called.
-        pub fn ring(&self) {
+        pub fn bell(&self, _number: usize) -> SharedBell<'_> {
             match *self {}
+        }
+    }
+
+    /// There is none here.
+    #[derive(Clone, Copy)]
+    pub struct SharedBell<'p>(std::convert::Infallible, PhantomData<&'p ()>);
+
+    impl SharedBell<'_> {
+        /// Never called.
+        pub fn rings(&self) -> u32 {
+            match self.0 {}
+        }
+
+        /// Never called.
+        pub fn ring(&self) -> bool {
+            match self.0 {}
         }
 
         /// Never called.
         pub fn wait(&self, _rings: u32, _at_most: Duration) {
-            match *self {}
+            match self.0 {}
+        }
+
+        /// Never called.
+        pub fn forget_waiting(&self) {
+            match self.0 {}
         }
     }
 }

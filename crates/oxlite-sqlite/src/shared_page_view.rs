@@ -8,7 +8,7 @@
 use std::io;
 
 use crate::lock_file::Byte;
-use crate::shared_page::WORDS;
+use crate::shared_page::PageKind;
 
 /// How often the locks are read again, at most.
 #[cfg(target_os = "linux")]
@@ -16,7 +16,7 @@ const READINGS: usize = 10;
 
 /// What the page of one database held when it was read.
 pub struct SharedPageView {
-    words: [u64; WORDS],
+    words: Vec<u64>,
     /// By which numbers the system knows the page.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     device: u64,
@@ -55,16 +55,16 @@ fn may_be_ours(path: &std::path::Path, user: u32) -> io::Result<bool> {
 #[cfg(target_os = "linux")]
 impl SharedPageView {
     /// Reads this user's page for the file of that device and inode; `None` if there is none.
-    pub fn read(device: u64, inode: u64) -> io::Result<Option<Self>> {
+    pub fn read(kind: PageKind, device: u64, inode: u64) -> io::Result<Option<Self>> {
         use std::fs::OpenOptions;
         use std::io::Read;
         use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
-        use crate::shared_page::{LINE_BYTES, SIZE_BYTES, path_of};
+        use crate::shared_page::LINE_BYTES;
 
         // SAFETY: may always be called.
         let user = unsafe { libc::geteuid() };
-        let path = path_of(user, device, inode);
+        let path = kind.path(user, device, inode);
         let open = || {
             OpenOptions::new()
                 .read(true)
@@ -81,17 +81,15 @@ impl SharedPageView {
         let status = file.metadata()?;
         let is_ours = status.is_file() && status.uid() == user && status.mode() & 0o077 == 0;
         // A shorter one is being made.
-        if !is_ours || status.len() != SIZE_BYTES as u64 {
+        if !is_ours || status.len() != kind.size_bytes() as u64 {
             return Ok(None);
         }
-        let mut bytes = [0; WORDS * LINE_BYTES];
+        let mut bytes = vec![0; kind.words * LINE_BYTES];
         file.read_exact(&mut bytes)?;
-        let mut words = [0; WORDS];
-        for (word, line) in words.iter_mut().zip(bytes.chunks_exact(LINE_BYTES)) {
-            if let Some((first, _)) = line.split_first_chunk() {
-                *word = u64::from_ne_bytes(*first);
-            }
-        }
+        let words = bytes
+            .chunks_exact(LINE_BYTES)
+            .filter_map(|line| line.first_chunk().copied().map(u64::from_ne_bytes))
+            .collect();
         Ok(Some(Self {
             words,
             device: status.dev(),
@@ -139,7 +137,7 @@ fn all_locks() -> io::Result<String> {
 #[cfg(not(target_os = "linux"))]
 impl SharedPageView {
     /// There is none.
-    pub fn read(_device: u64, _inode: u64) -> io::Result<Option<Self>> {
+    pub fn read(_kind: PageKind, _device: u64, _inode: u64) -> io::Result<Option<Self>> {
         Ok(None)
     }
 

@@ -24,8 +24,17 @@ from typing import Any, Literal, Self
 from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from oxlite import sqlite3
-from oxlite._native import Connections, LockedError, Mailbox, WriterInUse, wait_at_most
+from oxlite._native import (
+    Announcement,
+    Connections,
+    LockedError,
+    Mailbox,
+    WriterInUse,
+    prepare_notifications,
+    wait_at_most,
+)
 from oxlite.aio.connection import Connection
+from oxlite.aio.listener import Listener, notify_with
 from oxlite.aio.loan import Loan
 from oxlite.aio.loops import SerialExecutor, current, forget_closed, reply, silence
 from oxlite.database.base import CHUNK_SIZE, DatabaseBase, check_chunk_size
@@ -50,6 +59,7 @@ from oxlite.database.transaction import (
     make_idle,
     refuse_transaction,
 )
+from oxlite.notifications import INSERT, Payload, encoded, is_missing
 
 __all__ = ["Database"]
 
@@ -272,12 +282,57 @@ class Database(DatabaseBase):
         async with self.write() as connection:
             return await connection.run_sync(executemany_alone, sql, parameters)
 
-    async def _write(self, sql: str, parameters: object, is_many: bool) -> Result | None:
+    async def notify(
+        self, channel: str, payload: Payload = None, *, connection: object = None
+    ) -> None:
+        """Notify whoever listens to a channel, in any process, once this is committed.
+
+        As ``oxlite.Database.notify``; it is part of the transaction of ``connection`` if that is
+        given: what ``write`` has given, or a session or connection of SQLAlchemy's asyncio.
+        """
+        self._check()
+        announcement = Announcement(self._factory.path, channel)
+        stored = encoded(payload)
+        if connection is not None:
+            await notify_with(connection, announcement, channel, stored)
+            return
+        try:
+            await self._write(INSERT, (channel, stored), False, announcement)
+        except sqlite3.OperationalError as error:
+            if not is_missing(error):
+                raise
+            await self._prepare_notifications()
+            await self._write(INSERT, (channel, stored), False, announcement)
+
+    async def _prepare_notifications(self) -> None:
+        async with self._borrowed(self._writer) as connection:
+            await connection.run_sync(prepare_notifications)
+
+    def listen(
+        self, *channels: str, since: str | None = None, timeout: float | None = None
+    ) -> Listener:
+        """Listen to channels, from this call on.
+
+        >>> async for note in db.listen("orders", "chat.*"):
+        ...     print(note.channel, note.payload)
+
+        The first call opens a reader for all who listen. Arguments and errors are those of
+        ``oxlite.Database.listen``.
+        """
+        return Listener(self._subscribe(channels, since), timeout, self._prepare_notifications)
+
+    async def _write(
+        self,
+        sql: str,
+        parameters: object,
+        is_many: bool,
+        announcement: Announcement | None = None,
+    ) -> Result | None:
         """Have a data modification done; ``None`` if it can only be done with the connection."""
         self._refuse_to_wait_for_own_writer()
         loop, mailbox = current()
         future: Future[tuple[int, int | None, list[Any]]] = loop.create_future()
-        job = self._writer.write(mailbox, future, sql, parameters, is_many)
+        job = self._writer.write(mailbox, future, sql, parameters, is_many, announcement)
         if job is None:
             return None
         if mailbox not in self._watched:
@@ -564,6 +619,7 @@ class Database(DatabaseBase):
         if self._is_closed:
             return []
         self._is_closed = True
+        self._end_listening()
         ends = time.monotonic() + timeout
         kept = []
         for connections in (self._readers, self._writer):

@@ -6,6 +6,7 @@ Invariants:
 """
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
@@ -13,9 +14,11 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from oxlite import sqlite3
+from oxlite._native import Feed, Subscription
 from oxlite.connection import BusyPolicy, ConnectOptions, ProfileName
 from oxlite.database.factory import ConnectionFactory
 from oxlite.database.statistics import DatabaseStatistics, statistics
+from oxlite.notifications import channels_of
 from oxlite.schema import require_range
 from oxlite.sqlite3 import Connection
 
@@ -31,6 +34,7 @@ _databases: "WeakSet[DatabaseBase]" = WeakSet()
 def _begin_anew() -> None:
     for database in list(_databases):
         if not database._is_closed:
+            database._begin_listening()
             database._start()
 
 
@@ -115,9 +119,35 @@ class DatabaseBase(ABC):
         self._timeout = timeout
         self._reader_count = readers
         self._is_closed = False
+        self._begin_listening()
         self._start()
         _databases.add(self)
         self._begin()
+
+    def _begin_listening(self) -> None:
+        """Begin with no listener, in this process."""
+        self._feed_lock = threading.Lock()
+        self._feed: tuple[Feed, Connection] | None = None
+
+    def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
+        """Listen to channels from now on; the first one opens a reader for all."""
+        self._check()
+        names = channels_of(channels)
+        with self._feed_lock:
+            if self._feed is None:
+                reader = self._factory.reader()
+                self._feed = Feed(reader), reader
+            feed, _reader = self._feed
+        return feed.listen(names, since)
+
+    def _end_listening(self) -> None:
+        """End all who listen."""
+        with self._feed_lock:
+            ended, self._feed = self._feed, None
+        if ended is not None:
+            feed, reader = ended
+            feed.close()
+            reader.close()
 
     @abstractmethod
     def _start(self) -> None:

@@ -20,7 +20,16 @@ from types import TracebackType
 from typing import Any, Literal, Self, cast
 
 from oxlite import sqlite3
-from oxlite._native import Loan, LockedError, PoolTimeout, Writer, WriterInUse, wait_at_most
+from oxlite._native import (
+    Announcement,
+    Loan,
+    LockedError,
+    PoolTimeout,
+    Writer,
+    WriterInUse,
+    prepare_notifications,
+    wait_at_most,
+)
 from oxlite.database.base import CHUNK_SIZE, DatabaseBase, check_chunk_size
 from oxlite.database.errors import (
     described,
@@ -41,6 +50,15 @@ from oxlite.database.transaction import (
     executemany_alone,
     make_idle,
     refuse_transaction,
+)
+from oxlite.notifications import (
+    INSERT,
+    Listener,
+    Payload,
+    encoded,
+    insert,
+    is_missing,
+    joined,
 )
 from oxlite.sqlite3 import Connection
 
@@ -290,6 +308,74 @@ class Database(DatabaseBase):
         with self.write() as connection:
             return executemany_alone(connection, sql, parameters)
 
+    def notify(self, channel: str, payload: Payload = None, *, connection: object = None) -> None:
+        """Notify whoever listens to a channel, in any process, once this is committed.
+
+        Args:
+            channel: Its name: up to 255 bytes of UTF-8.
+            payload: Text or bytes as they are, ``None``, or anything that can be JSON; up to a
+                mebibyte.
+            connection: Whose transaction it is part of: what ``write`` or ``oxlite.connect`` has
+                given, a ``Session`` or ``Connection`` of SQLAlchemy's, or a Django alias. It is
+                delivered when that commits, and never if it is rolled back. Without it, it is a
+                transaction of its own, as with ``execute``.
+
+        Raises:
+            ValueError: A name or payload that is too long.
+            TypeError: A payload that cannot be JSON, or what is no connection.
+            oxlite.sqlite3.ProgrammingError: This thread has the writer: say ``connection=``.
+            oxlite.sqlite3.Error: As ``execute``.
+        """
+        self._check()
+        announcement = Announcement(self._factory.path, channel)
+        stored = encoded(payload)
+        if connection is not None:
+            insert(joined(connection), announcement, channel, stored)
+            return
+        try:
+            self._notify(stored, channel, announcement)
+        except sqlite3.OperationalError as error:
+            if not is_missing(error):
+                raise
+            with self._lent_writer() as writer:
+                prepare_notifications(writer)
+            self._notify(stored, channel, announcement)
+
+    def _notify(
+        self, payload: str | bytes | None, channel: str, announcement: Announcement
+    ) -> None:
+        try:
+            self._writer.execute(INSERT, (channel, payload), False, announcement)
+        except WriterInUse:
+            raise self._writer_in_use() from None
+
+    def listen(
+        self, *channels: str, since: str | None = None, timeout: float | None = None
+    ) -> Listener:
+        """Listen to channels, from this call on.
+
+        Nothing is polled: whoever listens is woken by the commit, in whatever process it is; what
+        other programs insert into ``oxlite_notification`` is heard within some milliseconds.
+
+        Args:
+            channels: Their names; ``chat.*`` is all that begin with ``chat.``, ``*`` is all.
+            since: The position of the last notification that was seen, to go on after it.
+            timeout: How long one waits for the next one, in seconds, before the iteration ends;
+                for ever with ``None``.
+
+        Returns:
+            An iterator of notifications. Close it, or let it go, to listen no longer.
+
+        Raises:
+            oxlite.NotificationsLost: What follows ``since`` is not kept any more.
+            ValueError: ``since`` is no position, or a channel no name.
+            oxlite.sqlite3.Error: The database cannot be read.
+        """
+        self._check()
+        with self._lent_writer() as writer:
+            prepare_notifications(writer)
+        return Listener(self._subscribe(channels, since), timeout)
+
     def checkpoint(
         self,
         mode: Literal["passive", "full", "restart", "truncate"] = "passive",
@@ -336,6 +422,7 @@ class Database(DatabaseBase):
             return
         self._is_closed = True
         ends = time.monotonic() + timeout
+        self._end_listening()
         if self._writer.connection is not None:
             self._optimize()
         # All who wait are sent away before anybody is waited for.

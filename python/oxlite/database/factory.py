@@ -27,6 +27,7 @@ class ConnectionFactory:
     """Opens connections to one file that are all alike; any thread may use them.
 
     Attributes:
+        path: The file.
         batch_limit: How many writes may be committed together.
         profile: The name of the connections' profile.
     """
@@ -63,7 +64,7 @@ class ConnectionFactory:
             known = f"{', '.join(most)} or {last}"
             raise ValueError(f"durable_commit must be {known}, not {durable_commit!r}")
         # Wherever the process goes later; pathlib takes longer to import than all of oxlite.
-        self._path = os.path.abspath(name)  # noqa: PTH100
+        self.path = os.path.abspath(name)  # noqa: PTH100
         self._setup = setup
         self._row_factory = row_factory
         self._options: ConnectOptions = {
@@ -99,7 +100,7 @@ class ConnectionFactory:
             connection.isolation_level = made.isolation_level
 
     def _open(self, reads_only: bool) -> Connection:
-        connection = driver_connection(connect(self._path, **self._options))
+        connection = driver_connection(connect(self.path, **self._options))
         if self._row_factory is not None:
             connection.row_factory = self._row_factory
         self._set_up(connection)

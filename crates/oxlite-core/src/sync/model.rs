@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) use loom::sync::atomic;
 
 type MayTick = dyn Fn(Duration) -> bool + Send + Sync;
-type Work = Box<dyn FnOnce() + Send>;
+pub(crate) type Work = Box<dyn FnOnce() + Send>;
 
 loom::lazy_static! {
     static ref CLOCK: Clock = Clock {

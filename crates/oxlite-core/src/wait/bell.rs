@@ -3,6 +3,7 @@
 //! Invariant: as often as it is rung before it is silenced, it is heard at least once after the first.
 
 use std::io;
+use std::time::Duration;
 
 /// A descriptor to wait for, and how it is made readable.
 #[derive(Debug)]
@@ -24,16 +25,42 @@ impl Bell {
         self.0.silence()
     }
 
+    /// Waits until it is readable, for `at_most` at the longest; returns early where the thread is signalled.
+    pub fn wait(&self, at_most: Option<Duration>) -> io::Result<()> {
+        self.0.wait(at_most)
+    }
+
+    /// What to wait for, together with others.
+    #[cfg(unix)]
+    pub(crate) fn borrowed(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.borrowed()
+    }
+
     /// What to wait for.
     pub fn descriptor(&self) -> i32 {
         self.0.descriptor()
     }
 }
 
+/// Waits until something can be read.
+#[cfg(unix)]
+fn wait_for(descriptor: &std::os::fd::OwnedFd, at_most: Option<Duration>) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let mut watched = [PollFd::new(descriptor, PollFlags::IN)];
+    // What is longer than can be said is for ever.
+    let limit = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
+    match poll(&mut watched, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod imp {
     use std::io;
-    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+    use std::time::Duration;
 
     use rustix::event::{EventfdFlags, eventfd};
 
@@ -56,6 +83,14 @@ mod imp {
             rustix::io::read(&self.0, &mut count).is_ok()
         }
 
+        pub(super) fn wait(&self, at_most: Option<Duration>) -> io::Result<()> {
+            super::wait_for(&self.0, at_most)
+        }
+
+        pub(super) fn borrowed(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+
         pub(super) fn descriptor(&self) -> i32 {
             self.0.as_raw_fd()
         }
@@ -65,7 +100,8 @@ mod imp {
 #[cfg(all(unix, not(target_os = "linux")))]
 mod imp {
     use std::io;
-    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+    use std::time::Duration;
 
     use rustix::io::{ioctl_fioclex, ioctl_fionbio};
 
@@ -99,6 +135,14 @@ mod imp {
             was_rung
         }
 
+        pub(super) fn wait(&self, at_most: Option<Duration>) -> io::Result<()> {
+            super::wait_for(&self.readable, at_most)
+        }
+
+        pub(super) fn borrowed(&self) -> BorrowedFd<'_> {
+            self.readable.as_fd()
+        }
+
         pub(super) fn descriptor(&self) -> i32 {
             self.readable.as_raw_fd()
         }
@@ -108,6 +152,7 @@ mod imp {
 #[cfg(not(unix))]
 mod imp {
     use std::io;
+    use std::time::Duration;
 
     #[derive(Debug)]
     pub(super) struct Bell;
@@ -121,6 +166,10 @@ mod imp {
 
         pub(super) fn silence(&self) -> bool {
             false
+        }
+
+        pub(super) fn wait(&self, _at_most: Option<Duration>) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
         }
 
         pub(super) fn descriptor(&self) -> i32 {

@@ -31,6 +31,7 @@ use crate::connection::Connection;
 use crate::error::{from_core, lock_failed};
 use crate::exceptions::{PoolTimeout, ProgrammingError, WriterInUse};
 use crate::gil::{take_kept, without};
+use crate::notifications::Announcement;
 use crate::requests;
 use crate::thread_entry::try_attach;
 
@@ -264,7 +265,8 @@ impl Connections {
     }
 
     /// Has a data modification run, perhaps in one transaction with others: `future` gets row count, row id
-    /// and rows. No job, and nothing done, if it can only be run with a borrowed connection.
+    /// and rows. When it has been committed it is announced. No job, and nothing done, if it can only be run with a borrowed connection.
+    #[pyo3(signature = (mailbox, future, sql, parameters, is_many, announcement = None))]
     fn write(
         &self,
         mailbox: &Bound<'_, Mailbox>,
@@ -272,6 +274,7 @@ impl Connections {
         sql: &Bound<'_, PyString>,
         parameters: &Bound<'_, PyAny>,
         is_many: bool,
+        announcement: Option<&Announcement>,
     ) -> PyResult<Option<Job>> {
         let text = sql.to_str()?;
         let is_plain = || self.staff.is_plain.load(Ordering::Relaxed);
@@ -279,9 +282,10 @@ impl Connections {
             return Ok(None);
         }
         let single_values = SingleValues::with(self.staff.profile);
-        let Some(request) = requests::request(text, parameters, is_many, single_values)? else {
+        let Some(mut request) = requests::request(text, parameters, is_many, single_values)? else {
             return Ok(None);
         };
+        request.announces = announcement.and_then(Announcement::announced);
         self.submit(mailbox, future, request, Kind::Write).map(Some)
     }
 

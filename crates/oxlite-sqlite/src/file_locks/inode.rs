@@ -7,6 +7,8 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::ptr;
 
 use super::table::{self, Entry};
@@ -40,6 +42,15 @@ impl Identity {
             status.assume_init()
         };
         Some(Self::in_status(&status))
+    }
+
+    /// That of the file which has the name now; it is looked at, never opened.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let status = std::fs::metadata(path).ok()?;
+        Some(Self {
+            device: status.dev(),
+            inode: status.ino(),
+        })
     }
 
     pub(super) fn in_status(status: &libc::stat) -> Self {
@@ -113,6 +124,15 @@ pub(super) fn set_lock(descriptor: c_int, range: Range, kind: c_int) -> bool {
     let mut lock = range.as_lock(kind);
     // SAFETY: a lock, complete.
     unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &raw mut lock) == 0 }
+}
+
+/// Whether anybody has it locked through another descriptor; nothing if that cannot be asked.
+pub(super) fn is_byte_locked(descriptor: c_int, byte: i64) -> Option<bool> {
+    let end = byte + 1;
+    let mut lock = Range { start: byte, end }.as_lock(libc::F_WRLCK);
+    // SAFETY: a lock, complete.
+    let result = unsafe { libc::fcntl(descriptor, libc::F_OFD_GETLK, &raw mut lock) };
+    (result == 0).then_some(c_int::from(lock.l_type) != libc::F_UNLCK)
 }
 
 /// Locks one byte, or lets it go.

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use super::inode::{Identity, Inode, WHOLE_FILE, access_of, request_lock, set_errno, set_lock};
 use super::others::{self, Look};
@@ -320,6 +321,18 @@ impl Registry {
         let parked = self.parked.remove(position);
         Some(parked.descriptor)
     }
+}
+
+/// Whether somebody has the byte of a file locked whose locks are none of this lock descriptor's; `None` if our
+/// SQLite has no lock descriptor for it.
+pub(super) fn is_locked_by_another(file: &Path, byte: i64) -> Option<bool> {
+    let identity = Identity::at(file)?;
+    let registry = REGISTRY.lock();
+    let inode = registry
+        .inodes
+        .iter()
+        .find(|inode| inode.identity == identity)?;
+    super::inode::is_byte_locked(inode.canonical, byte)
 }
 
 /// Closes a descriptor. From its end on, the number may be another thread's, so the table is emptied

@@ -28,9 +28,10 @@ use oxlite_sqlite::{
     codes,
 };
 
-use super::member::{FORMAT, FileNumbers, MEMBERS, Member, Word};
+use super::member::{FORMAT, MEMBERS, Member, PAGE, Word};
 use super::reason::Reason;
 use crate::error::{Error, Result};
+use crate::file::numbers::FileNumbers;
 use crate::file::{beside, network};
 
 /// How often one looks whether the one that begins has come to an end.
@@ -116,7 +117,7 @@ impl Before {
     /// The same where the page cannot be opened to be used. Nothing is unknown where there is none, or it
     /// is somebody else's.
     fn seen_in(file: FileNumbers) -> Result<Self> {
-        match SharedPageView::read(file.device, file.inode) {
+        match SharedPageView::read(PAGE, file.device, file.inode) {
             Ok(Some(page)) => Ok(Self::told_by(|word| page.word(word as usize))),
             Ok(None) => Ok(Self::NOTHING),
             Err(error) => Err(not_alone(&error.to_string())),
@@ -160,7 +161,7 @@ fn attempt(path: &Path, log: &Path, patience: Duration) -> Result<Attempt> {
         }
         Err(error) => return Err(not_alone(&error.to_string())),
     };
-    let page = match SharedPage::open(file.device, file.inode) {
+    let page = match SharedPage::open(PAGE, file.device, file.inode) {
         Ok(page) => page,
         Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
             return Ok(Attempt::Again { is_renewed: true });

@@ -12,20 +12,25 @@
 //!   compares checksums.
 //! - A group's end is known: its last member takes the page along only if nothing is left unknown.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxlite_sqlite::{Byte, Connection, Mutex, MutexGuard, SharedPage, codes};
+use oxlite_sqlite::{Byte, Connection, Mutex, MutexGuard, PageKind, SharedPage, codes};
 
 use super::SharedCommitStatistics;
 use super::reason::Reason;
 use super::settlement::{self, Group};
+use crate::file::numbers::FileNumbers;
 
 /// Locked together by all who are in the group; alone by who begins it, or ends it.
 pub(super) const MEMBERS: Byte = Byte(0);
 /// Locked by the leader.
 const LEAD: Byte = Byte(1);
+
+/// The page of a group: its words, and the bell for those whose tickets are to be settled.
+pub(super) const PAGE: PageKind = PageKind::new("", 32, 1, 0);
+const BELL: usize = 0;
 
 /// What the words of the page are, by their numbers.
 #[derive(Clone, Copy)]
@@ -48,34 +53,6 @@ pub(super) enum Word {
 
 /// Which format the page has, and that it is complete.
 pub(super) const FORMAT: u64 = 0x6f78_6c69_7465_0001;
-
-/// By which numbers the system knows a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileNumbers {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-}
-
-impl FileNumbers {
-    /// Those of the file that has the name now; it is looked at, never opened.
-    ///
-    /// Its times are not asked for: Linux (6.13 and later) would give the next write a time of its own, to
-    /// the nanosecond, and the sync after that had more to write; a commit took 50 us longer.
-    #[cfg(target_os = "linux")]
-    pub(super) fn of(path: &Path) -> std::io::Result<Self> {
-        use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
-        let status = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)?;
-        Ok(Self {
-            device: makedev(status.stx_dev_major, status.stx_dev_minor),
-            inode: status.stx_ino,
-        })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn of(_path: &Path) -> std::io::Result<Self> {
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
-}
 
 /// A process in the group.
 pub(crate) struct Member {
@@ -206,7 +183,7 @@ impl Member {
             Ordering::SeqCst,
         );
         if poisoned.is_ok() {
-            self.page.ring();
+            self.page.bell(BELL).ring();
         }
     }
 
@@ -303,15 +280,15 @@ impl Group for Member {
     }
 
     fn rings(&self) -> u32 {
-        self.page.rings()
+        self.page.bell(BELL).rings()
     }
 
     fn ring(&self) {
-        self.page.ring();
+        self.page.bell(BELL).ring();
     }
 
     fn wait(&self, rings: u32, at_most: Duration) {
-        self.page.wait(rings, at_most);
+        self.page.bell(BELL).wait(rings, at_most);
     }
 }
 

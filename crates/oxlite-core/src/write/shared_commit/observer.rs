@@ -9,8 +9,9 @@ use std::path::Path;
 
 use oxlite_sqlite::SharedPageView;
 
-use super::member::{FORMAT, FileNumbers, MEMBERS, Word};
+use super::member::{FORMAT, MEMBERS, PAGE, Word};
 use super::reason::Reason;
+use crate::file::numbers::FileNumbers;
 
 /// Processes that share the syncs of a database's commits, seen from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub fn shared_commit_group(path: &Path) -> io::Result<Option<SharedCommitGroup>>
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
         outcome => outcome?,
     };
-    let Some(page) = SharedPageView::read(file.device, file.inode)? else {
+    let Some(page) = SharedPageView::read(PAGE, file.device, file.inode)? else {
         return Ok(None);
     };
     let word = |word: Word| page.word(word as usize);

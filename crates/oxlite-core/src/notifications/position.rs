@@ -1,0 +1,155 @@
+//! Which notification, in which history of which file: the text that a client keeps to go on later.
+//!
+//! Invariants:
+//! - Two histories in which one number may mean two notifications have two epochs: another file, a table that
+//!   was made anew, and, where commits can be lost with the power, another start of the machine.
+//! - A position is text without spaces, fit for the header `Last-Event-ID`.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// A history of notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Epoch(u64);
+
+impl Epoch {
+    /// That of the file at `path`, whose table was made with `key`; of this start of the machine alone, if
+    /// commits can be lost with the power.
+    pub(super) fn of(path: &Path, key: &str, can_lose_commits: bool) -> Self {
+        let mut hasher = Hasher::new();
+        hasher.add(key.as_bytes());
+        for number in birth(path) {
+            hasher.add(&number.to_le_bytes());
+        }
+        if can_lose_commits {
+            hasher.add(boot().as_bytes());
+        }
+        Self(hasher.0)
+    }
+}
+
+/// FNV-1a (RFC 9923): every process and every build comes to the same.
+struct Hasher(u64);
+
+impl Hasher {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        // The length as well, so that two parts are not another two.
+        for byte in bytes.iter().copied().chain([bytes.len() as u8]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// The number of a file, and when it was made where the file system knows that: numbers are used again.
+///
+/// Not when it was changed: see `FileNumbers`.
+#[cfg(target_os = "linux")]
+fn birth(path: &Path) -> [u64; 3] {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let wanted = StatxFlags::INO | StatxFlags::BTIME;
+    match statx(CWD, path, AtFlags::empty(), wanted) {
+        Ok(status) => [
+            status.stx_ino,
+            status.stx_btime.tv_sec.cast_unsigned(),
+            status.stx_btime.tv_nsec.into(),
+        ],
+        Err(_) => [0; 3],
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn birth(_path: &Path) -> [u64; 3] {
+    [0; 3]
+}
+
+/// Which start of the machine this is.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// A notification's place in its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The history.
+    pub epoch: Epoch,
+    /// The place in it; 0 is before the first.
+    pub number: i64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}-{}", self.epoch.0, self.number)
+    }
+}
+
+impl FromStr for Position {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let no_position = || {
+            Error::Value(format!(
+                "since must be the position of a notification, such as 0123456789abcdef-42, not {:?}",
+                crate::text::cut(text.into(), 60)
+            ))
+        };
+        let (epoch, number) = text.split_once('-').ok_or_else(no_position)?;
+        let is_epoch = epoch.len() == 16 && epoch.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_epoch || !is_number {
+            return Err(no_position());
+        }
+        Ok(Self {
+            epoch: Epoch(u64::from_str_radix(epoch, 16).map_err(|_| no_position())?),
+            number: number.parse().map_err(|_| no_position())?,
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        let position = Position {
+            epoch: Epoch(0x0123_4567_89ab_cdef),
+            number: 42,
+        };
+        assert_eq!(position.to_string(), "0123456789abcdef-42");
+        assert_eq!("0123456789abcdef-42".parse(), Ok(position));
+    }
+
+    #[test]
+    fn what_is_no_position_is_refused() {
+        for text in [
+            "",
+            "42",
+            "0123456789abcdef-",
+            "0123456789abcdef--1",
+            "0123456789abcdef-+1",
+            "0123456789abcdeg-1",
+            "123-4",
+            "0123456789abcdef-99999999999999999999",
+        ] {
+            assert!(text.parse::<Position>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn another_key_and_another_file_are_other_epochs() {
+        let here = Path::new("/");
+        assert_eq!(Epoch::of(here, "a", false), Epoch::of(here, "a", false));
+        assert_ne!(Epoch::of(here, "a", false), Epoch::of(here, "b", false));
+        assert_ne!(
+            Epoch::of(here, "a", false),
+            Epoch::of(Path::new("/proc"), "a", false)
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! NOTIFY and LISTEN as Python sees them: what a write announces, and what one takes who listens.
+//!
+//! Invariants:
+//! - Whoever waits has let go of the GIL, and hears of signals of the operating system.
+//! - A payload becomes an object when it is taken, by whoever takes it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxlite_core::{
+    Announcement as Announced, Channel, End, Feed as Core, Notification, Pattern, Position,
+    Signals, Subscription as Subscribed, Value, timeout_from_seconds,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::connection::Connection;
+use crate::error::from_core;
+use crate::exceptions::{NotificationsLost, ProgrammingError};
+use crate::gil::without;
+use crate::lock::lock;
+use crate::values::object_of_value;
+
+/// Makes the table of notifications if it is not there, in the transaction that is open or in one of its own.
+#[pyfunction]
+pub(crate) fn prepare_notifications(py: Python<'_>, connection: &Connection) -> PyResult<()> {
+    let core = connection.core()?;
+    let locked = lock(py, core)?;
+    let outcome = crate::gil::detached(py, &locked, |locked| oxlite_core::prepare(core, locked));
+    outcome.map_err(|error| from_core(py, error))
+}
+
+/// What is signalled when a notification in `channel` of the database at `path` has been committed.
+///
+/// `ValueError` for what is no name of a channel. Where processes have no memory in common nothing is signalled:
+/// whoever watches the files finds it.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Announcement {
+    path: PathBuf,
+    channel: Channel,
+    signals: Option<Arc<Signals>>,
+}
+
+#[pymethods]
+impl Announcement {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, channel: &str) -> PyResult<Self> {
+        Ok(Self {
+            channel: Channel::named(channel).map_err(|error| from_core(py, error))?,
+            signals: without(py, || Signals::of(&path)).ok(),
+            path,
+        })
+    }
+
+    /// `ProgrammingError` if the main database of `connection` is not the one at the path.
+    fn check(&self, py: Python<'_>, connection: &Connection) -> PyResult<()> {
+        let path = {
+            let locked = lock(py, connection.core()?)?;
+            locked.path()
+        };
+        let is_same = path.as_ref().is_some_and(|path| {
+            without(py, || {
+                let (here, there) = (
+                    std::fs::canonicalize(path),
+                    std::fs::canonicalize(&self.path),
+                );
+                matches!((here, there), (Ok(here), Ok(there)) if here == there)
+            })
+        });
+        if is_same {
+            return Ok(());
+        }
+        let of = path.map_or_else(|| "no file".into(), |path| path.display().to_string());
+        Err(ProgrammingError::new_err(format!(
+            "a notification is part of a transaction on {}, and connection= is one to {of}",
+            self.path.display()
+        )))
+    }
+
+    /// Announces it when the transaction ends that is open on `connection`, which has inserted it.
+    fn follow(&self, py: Python<'_>, connection: &Connection) -> PyResult<()> {
+        let Some(signals) = &self.signals else {
+            return Ok(());
+        };
+        let locked = lock(py, connection.core()?)?;
+        oxlite_core::announce(&locked, &self.channel, Arc::clone(signals));
+        Ok(())
+    }
+}
+
+impl Announcement {
+    pub(crate) fn announced(&self) -> Option<Announced> {
+        let signals = self.signals.as_ref()?;
+        Some(Announced::of(&self.channel, Arc::clone(signals)))
+    }
+}
+
+/// Reads the notifications of a database, by a connection that is used for nothing else.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Feed {
+    core: Core,
+    /// Kept open.
+    _connection: Py<Connection>,
+}
+
+#[pymethods]
+impl Feed {
+    #[new]
+    fn new(connection: &Bound<'_, Connection>) -> PyResult<Self> {
+        let py = connection.py();
+        let core = Arc::clone(connection.get().core()?);
+        let feed = without(py, || Core::new(core)).map_err(|error| from_core(py, error))?;
+        Ok(Self {
+            core: feed,
+            _connection: connection.clone().unbind(),
+        })
+    }
+
+    /// Listens to `channels` from now on, or from after the position `since`.
+    fn listen(
+        &self,
+        py: Python<'_>,
+        channels: Vec<String>,
+        since: Option<&str>,
+    ) -> PyResult<Subscription> {
+        let core = |error| from_core(py, error);
+        let patterns = channels.iter().map(|channel| Pattern::of(channel));
+        let patterns = patterns.collect::<Result<_, _>>().map_err(core)?;
+        let since = since.map(str::parse::<Position>).transpose();
+        let since = since.map_err(core)?;
+        match without(py, || self.core.listen(patterns, since)).map_err(core)? {
+            Ok(subscription) => Ok(Subscription(subscription)),
+            Err(lost) => Err(raised(py, &End::Lost(lost))),
+        }
+    }
+
+    /// Ends all who listen.
+    fn close(&self, py: Python<'_>) {
+        without(py, || self.core.close());
+    }
+}
+
+/// What one takes who listens.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Subscription(Subscribed);
+
+#[pymethods]
+impl Subscription {
+    /// The next notification: channel, payload and position; waits for `timeout` seconds at most, for ever with
+    /// `None`. `None` if none has come.
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let ends = match timeout {
+            Some(seconds) => {
+                let timeout =
+                    timeout_from_seconds(seconds).map_err(|error| from_core(py, error))?;
+                Instant::now().checked_add(timeout)
+            }
+            None => None,
+        };
+        loop {
+            self.0.silence();
+            match self.0.take() {
+                Ok(Some(taken)) => return described(py, &taken).map(Some),
+                Ok(None) => {}
+                Err(end) => return Err(raised(py, &end)),
+            }
+            let left = ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            without(py, || self.0.wait(left))?;
+            py.check_signals()?;
+        }
+    }
+
+    /// Readable when there may be one; silent when all have been taken that waited.
+    fn fileno(&self) -> i32 {
+        self.0.descriptor()
+    }
+}
+
+fn described<'py>(py: Python<'py>, taken: &Notification) -> PyResult<Bound<'py, PyTuple>> {
+    let payload = match &taken.payload {
+        Value::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => text.into_pyobject(py)?.into_any(),
+            // As SQLite lets others write it.
+            Err(_) => String::from_utf8_lossy(bytes).into_pyobject(py)?.into_any(),
+        },
+        other => object_of_value(py, other.as_ref())?,
+    };
+    (&*taken.channel, payload, taken.position.to_string()).into_pyobject(py)
+}
+
+fn raised(py: Python<'_>, end: &End) -> PyErr {
+    match end {
+        End::Lost(lost) => {
+            let exception = NotificationsLost::new_err(lost.to_string());
+            let position = lost.resume_from.to_string();
+            match exception.value(py).setattr("resume_from", position) {
+                Ok(()) => exception,
+                Err(error) => error,
+            }
+        }
+        End::Failed(error) => from_core(py, error.clone()),
+        End::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
+    }
+}
