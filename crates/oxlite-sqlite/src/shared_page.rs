@@ -105,16 +105,9 @@ mod linux {
 
     impl SharedPage {
         /// Opens the page for the file of that device and inode; made, full of zeros, if it is missing.
+        ///
+        /// Fails with `Interrupted` if somebody takes it away meanwhile: then it is to be tried again.
         pub fn open(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
-            Self::open_or(true, kind, device, inode)
-        }
-
-        /// The same, if there is one.
-        pub fn open_existing(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
-            Self::open_or(false, kind, device, inode)
-        }
-
-        fn open_or(is_made: bool, kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
             // SAFETY: may always be called.
             let user = unsafe { libc::geteuid() };
             let path = kind.path(user, device, inode);
@@ -122,7 +115,7 @@ mod linux {
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)
-                .create(is_made)
+                .create(true)
                 .truncate(false)
                 .mode(0o600)
                 .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -143,7 +136,10 @@ mod linux {
             if failed != 0 {
                 return Err(io::Error::from_raw_os_error(failed));
             }
-            let lock_file = LockFile::open(&path, &path)?;
+            let lock_file = LockFile::open(&path, &path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::ErrorKind::Interrupted.into(),
+                _ => error,
+            })?;
             if !lock_file.is_same(&status)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
@@ -351,11 +347,6 @@ mod elsewhere {
                 io::ErrorKind::Unsupported,
                 "this system has no memory that processes can share in this way",
             ))
-        }
-
-        /// Fails.
-        pub fn open_existing(kind: PageKind, device: u64, inode: u64) -> io::Result<Self> {
-            Self::open(kind, device, inode)
         }
 
         /// Never called.

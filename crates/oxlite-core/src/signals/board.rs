@@ -321,6 +321,21 @@ mod tests {
     }
 
     #[test]
+    fn whoever_comes_while_the_last_one_goes_finds_a_page() {
+        let path = file("coming-and-going");
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..500 {
+                        SharedBoard::open(&path).expect("shared memory");
+                    }
+                });
+            }
+        });
+        let _ = std::fs::remove_file(path);
+    }
+
+    #[test]
     fn all_places_can_be_taken_and_no_more() {
         let path = file("places");
         let board = SharedBoard::open(&path).expect("shared memory");
