@@ -89,10 +89,9 @@ impl Signals {
     /// Whoever watches first begins after this place, where a listener begins.
     pub(crate) fn watch_from(&self, number: i64) {
         if let Ok(board) = self.board() {
-            let noted = number.cast_unsigned() + 1;
             let watched = board.watched();
             // Where there is something it is not changed: somebody watches, or has watched.
-            let _ = watched.compare_exchange(0, noted, Ordering::SeqCst, Ordering::SeqCst);
+            let _ = watched.compare_exchange(0, noted(number), Ordering::SeqCst, Ordering::SeqCst);
         }
     }
 
@@ -178,18 +177,22 @@ impl WatchRight {
 
     /// Up to which notification whoever watched has looked; 0 if nobody has.
     pub(crate) fn watched(&self) -> i64 {
-        let watched = |board: &SharedBoard| board.watched().load(Ordering::SeqCst);
-        self.0.board().map_or(0, watched).cast_signed()
+        let noted = |board: &SharedBoard| board.watched().load(Ordering::SeqCst);
+        let noted = self.0.board().map_or(0, noted);
+        noted.saturating_sub(1).cast_signed()
     }
 
     /// Tells whoever watches later.
     pub(crate) fn note_watched(&self, number: i64) {
         if let Ok(board) = self.0.board() {
-            board
-                .watched()
-                .store(number.cast_unsigned(), Ordering::SeqCst);
+            board.watched().store(noted(number), Ordering::SeqCst);
         }
     }
+}
+
+/// How the number of a notification stands on the board, where 0 is none.
+fn noted(number: i64) -> u64 {
+    number.cast_unsigned().wrapping_add(1)
 }
 
 impl Drop for WatchRight {
@@ -312,5 +315,24 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.signals.forget(&self.ear);
+    }
+}
+
+#[cfg(all(test, not(loom), target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_watches_first_begins_where_a_listener_does_and_the_next_one_where_he_was() {
+        let path = std::env::temp_dir().join(format!("oxlite-hub-{}", std::process::id()));
+        std::fs::write(&path, b"").expect("a folder to write into");
+        let signals = Signals::of(&path).expect("memory to share");
+        for (listener_begins, watcher_begins, looked) in [(7, 7, 7), (8, 7, 9), (12, 9, 12)] {
+            signals.watch_from(listener_begins);
+            let right = WatchRight::take(&signals).expect("nobody watches");
+            assert_eq!(right.watched(), watcher_begins);
+            right.note_watched(looked);
+        }
+        let _ = std::fs::remove_file(path);
     }
 }
