@@ -3,14 +3,17 @@
 import asyncio
 import os
 import signal
+import sqlite3 as stdlib
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from tests.wait import LIMIT_SECONDS, until
 
 import oxlite
+import oxlite.aio
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -196,3 +199,190 @@ def test_a_listener_waits_without_keeping_a_snapshot(tmp_path: Path) -> None:
         assert next(listener).payload == "x"
         # Only a listener that reads would be in the way of this.
         until(lambda: not db.checkpoint("truncate").busy)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/shm")
+def test_who_shares_no_memory_with_the_others_hears_them_and_is_heard(tmp_path: Path) -> None:
+    # What stands at the page's name is no page: so it is where /dev/shm cannot be used.
+    script = """
+import logging, os, sqlite3, sys
+import oxlite
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+path = sys.argv[1]
+sqlite3.connect(path).execute("PRAGMA journal_mode = wal").close()
+status = os.stat(path)
+page = f"/dev/shm/oxlite-signals1-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
+os.close(os.open(page, os.O_CREAT | os.O_WRONLY))
+os.chmod(page, 0o666)
+try:
+    db = oxlite.Database(path)
+    listener = db.listen("orders", timeout=30)
+    db.notify("orders", "of its own")
+    print(next(listener).payload)
+    outsider = sqlite3.connect(path)
+    insert = "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', 'other')"
+    with outsider:
+        outsider.execute(insert)
+    print(next(listener).payload, flush=True)
+    db.close()
+finally:
+    os.unlink(page)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "app.db")]
+    said = subprocess.run(command, capture_output=True, text=True)
+    lines = said.stdout.splitlines()
+    assert lines[-2:] == ["of its own", "other"], said
+    (warning,) = [line for line in lines if line.startswith("WARNING No memory is shared")]
+    assert "it is no page of this user's alone" in warning
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0,
+    reason="another user's limit is used up, so that nobody else meets it: needs root",
+)
+def test_where_no_file_can_be_watched_one_looks_and_says_so(tmp_path: Path) -> None:
+    script = """
+import ctypes, errno, logging, os, resource, sqlite3, sys
+import oxlite
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
+path = sys.argv[1]
+os.chmod(os.path.dirname(path), 0o777)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+limit = int(open("/proc/sys/fs/inotify/max_user_instances").read())
+libc = ctypes.CDLL(None, use_errno=True)
+os.setuid(54321)
+used = 0
+while used <= limit and libc.inotify_init1(0) >= 0:
+    used += 1
+assert used <= limit and ctypes.get_errno() == errno.EMFILE
+db = oxlite.Database(path)
+listener = db.listen("orders", timeout=30)
+outsider = sqlite3.connect(path)
+insert = "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', 'other')"
+with outsider:
+    outsider.execute(insert)
+print(next(listener).payload, flush=True)
+db.close()
+"""
+    folder = tmp_path
+    while folder != folder.parent:  # pytest's own folders are its user's alone
+        if folder.stat().st_mode & 0o011 != 0o011:
+            folder.chmod(folder.stat().st_mode | 0o011)
+        folder = folder.parent
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "app.db")]
+    said = subprocess.run(command, capture_output=True, text=True)
+    warning, heard = said.stdout.splitlines() or [said.stderr, ""]
+    assert heard == "other", said
+    assert warning.startswith("WARNING The files of ")
+    assert "is looked for every 10 ms" in warning
+
+
+def test_a_listener_that_is_closed_ends_the_iteration_of_who_waits(tmp_path: Path) -> None:
+    with oxlite.Database(tmp_path / "app.db") as db:
+        listener = db.listen("orders")
+        taken: list[oxlite.Notification] = []
+        waiting = threading.Thread(target=lambda: taken.extend(listener), daemon=True)
+        waiting.start()
+        db.notify("orders", "one")
+        until(lambda: len(taken) == 1)
+        listener.close()
+        waiting.join(LIMIT_SECONDS)
+        assert not waiting.is_alive()
+        assert list(listener) == []
+
+
+def test_threads_share_a_listener_and_each_notification_is_given_once(tmp_path: Path) -> None:
+    with oxlite.Database(tmp_path / "app.db") as db:
+        listener = db.listen("orders")
+        taken: list[str] = []
+
+        def take() -> None:
+            taken.extend(str(note.payload) for note in listener)
+
+        threads = [threading.Thread(target=take, daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for number in range(500):
+            db.notify("orders", str(number))
+        until(lambda: len(taken) == 500)
+        listener.close()
+        for thread in threads:
+            thread.join(LIMIT_SECONDS)
+        assert sorted(map(int, taken)) == list(range(500))
+
+
+def test_a_listener_of_asyncio_that_is_closed_ends_and_serves_one_task(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with oxlite.aio.Database(tmp_path / "app.db") as db:
+            listener = db.listen("orders")
+            waiting = asyncio.ensure_future(anext(listener, None))
+            await db.notify("orders", "one")
+            first = await waiting
+            assert first is not None
+            assert first.payload == "one"
+            waiting = asyncio.ensure_future(anext(listener, None))
+            await asyncio.sleep(0)  # it has begun to wait
+            with pytest.raises(RuntimeError, match="another task waits"):
+                await anext(listener)
+            await listener.aclose()
+            assert await waiting is None
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_SECONDS))
+
+
+def test_a_loop_that_is_closed_under_a_listener_says_nothing_of_it(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys
+import oxlite.aio
+async def main(path):
+    db = await oxlite.aio.Database(path)
+    listener = db.listen("orders")
+    global waiting
+    waiting = asyncio.ensure_future(anext(listener))
+    for _ in range(100):
+        await asyncio.sleep(0.001)
+loop = asyncio.new_event_loop()
+loop.run_until_complete(main(sys.argv[1]))
+loop.close()
+unraised = []
+sys.unraisablehook = unraised.append
+del waiting
+import gc; gc.collect()
+print("ended", unraised)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "app.db")]
+    said = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
+    )
+    assert said.stdout == "ended []\n"
+
+
+def test_who_may_lose_commits_notes_it_though_another_has_made_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    noted = "SELECT can_lose_commits FROM oxlite_notification_epoch"
+    with oxlite.Database(path, profile="durable") as durable:
+        durable.notify("orders", "one")
+        assert durable.execute(noted).rows == [(0,)]
+    with oxlite.Database(path, profile="web") as web:
+        web.notify("orders", "two")
+        assert web.execute(noted).rows == [(1,)]
+
+
+def test_what_follows_a_position_of_a_file_without_the_table_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        listener = db.listen("orders")
+        db.notify("orders", "one")
+        position = next(listener).position
+    for name in path.parent.iterdir():
+        name.unlink()
+    with stdlib.connect(path) as other:
+        other.execute("CREATE TABLE t (a)")
+    other.close()
+    with oxlite.Database(path) as db:
+        with pytest.raises(oxlite.NotificationsLost) as caught:
+            db.listen("orders", since=position)
+        listener = db.listen("orders", since=caught.value.resume_from)
+        db.notify("orders", "anew")
+        assert next(listener).payload == "anew"

@@ -1363,7 +1363,9 @@ class Subscription:
         most, for ever with `None`. `None` if none has come.
         """
     def fileno(self) -> int:
-        """Readable when there may be one; silent when all have been taken that waited."""
+        """Readable while one waits, and after the end."""
+    def close(self) -> None:
+        """Listens no longer, and wakes whoever waits."""
 
 def prepare_notifications(connection: Connection) -> None:
     """Makes the table of notifications if it is not there, in the transaction that is open or

@@ -139,18 +139,16 @@ def insert(
         oxlite.sqlite3.ProgrammingError: The connection is to another file.
     """
     announcement.check(connection)
-    try:
-        connection.execute(INSERT, (channel, payload)).close()
-    except sqlite3.OperationalError as error:
-        if not is_missing(error):
-            raise
-        prepare_notifications(connection)
-        connection.execute(INSERT, (channel, payload)).close()
+    # It notes as well whether this connection's commits can be lost with the power.
+    prepare_notifications(connection)
+    connection.execute(INSERT, (channel, payload)).close()
     announcement.follow(connection)
 
 
 class Listener:
     """Notifications as they come: an iterator. Closed at the end of a ``with`` block.
+
+    Several threads may take from one; each notification is given to one of them.
 
     >>> for note in db.listen("orders", "chat.*"):
     ...     print(note.channel, note.payload)
@@ -179,8 +177,10 @@ class Listener:
         return Notification(*taken)
 
     def close(self) -> None:
-        """Listen no longer. A thread that waits goes on at the next notification."""
-        self._subscription = None
+        """Listen no longer. The iteration of a thread that waits ends."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.close()
 
     def __enter__(self) -> Self:
         """This one."""

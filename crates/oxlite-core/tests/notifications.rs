@@ -81,7 +81,6 @@ fn listen(feed: &Feed, patterns: &[&str], since: Option<Position>) -> Subscripti
 fn next(subscription: &Subscription) -> Arc<Notification> {
     let ends = Instant::now() + AT_MOST;
     while Instant::now() < ends {
-        subscription.silence();
         if let Some(notification) = subscription.take().expect("no end") {
             return notification;
         }
@@ -93,7 +92,6 @@ fn next(subscription: &Subscription) -> Arc<Notification> {
 fn end_of(subscription: &Subscription) -> End {
     let ends = Instant::now() + AT_MOST;
     while Instant::now() < ends {
-        subscription.silence();
         match subscription.take() {
             Err(end) => return end,
             Ok(Some(_)) => {}

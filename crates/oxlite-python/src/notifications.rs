@@ -163,10 +163,10 @@ impl Subscription {
             None => None,
         };
         loop {
-            self.0.silence();
             match self.0.take() {
                 Ok(Some(taken)) => return described(py, &taken).map(Some),
                 Ok(None) => {}
+                Err(End::Left) => return Ok(None),
                 Err(end) => return Err(raised(py, &end)),
             }
             let left = ends.map(|ends| ends.saturating_duration_since(Instant::now()));
@@ -178,9 +178,14 @@ impl Subscription {
         }
     }
 
-    /// Readable when there may be one; silent when all have been taken that waited.
+    /// Readable while one waits, and after the end.
     fn fileno(&self) -> i32 {
         self.0.descriptor()
+    }
+
+    /// Listens no longer, and wakes whoever waits.
+    fn close(&self, py: Python<'_>) {
+        without(py, || self.0.close());
     }
 }
 
@@ -207,6 +212,8 @@ fn raised(py: Python<'_>, end: &End) -> PyErr {
             }
         }
         End::Failed(error) => from_core(py, error.clone()),
-        End::Closed => ProgrammingError::new_err("Cannot operate on a closed Database."),
+        End::Closed | End::Left => {
+            ProgrammingError::new_err("Cannot operate on a closed Database.")
+        }
     }
 }

@@ -33,9 +33,10 @@ mod access;
 mod linux {
     use std::ffi::{CString, c_int};
     use std::fs::{File, OpenOptions};
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsRawFd, FromRawFd};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+    use std::path::PathBuf;
 
     use super::access::{Folder, Status, Writers, holds_a_note, mark, parent};
     use super::{Byte, Path, io};
@@ -86,6 +87,28 @@ mod linux {
             // It is usable as it is.
             let _ = writers.mend(&file.file, us);
             Ok(file)
+        }
+
+        /// A file in memory that has no name: nobody opens it but by this descriptor's number, in this process.
+        pub(crate) fn nameless() -> io::Result<Self> {
+            // SAFETY: a NUL-terminated name, which is for those who look.
+            let made = file_locks::open_known(|| unsafe {
+                match libc::memfd_create(c"oxlite".as_ptr(), libc::MFD_CLOEXEC) {
+                    -1 => Err(io::Error::last_os_error()),
+                    // SAFETY: just made, and nobody else's.
+                    descriptor => Ok(File::from_raw_fd(descriptor)),
+                }
+            })?;
+            Ok(Self {
+                file: std::mem::ManuallyDrop::new(made),
+                generation: fork::generation(),
+                is_writable: true,
+            })
+        }
+
+        /// By which this process reaches a file that has no name.
+        pub(crate) fn path_of_descriptor(&self) -> PathBuf {
+            format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
         }
 
         /// Has those open it who may write the database now, if it is ours to say.

@@ -2,7 +2,8 @@
 //! bytes of its file that they lock.
 //!
 //! It is a file in `/dev/shm`, named by what it is for, a database's device and inode and the user, so that
-//! nobody meets there who could not read the other one's memory anyhow.
+//! nobody meets there who could not read the other one's memory anyhow. Whoever cannot have it may have one of the
+//! same kind alone, in a file without a name.
 //!
 //! Invariants:
 //! - It is in volatile memory (tmpfs), so what is in it was never there before the machine was started.
@@ -131,11 +132,7 @@ mod linux {
             if !is_volatile(&file)? {
                 return Err(refused("it would outlive the machine's restart"));
             }
-            // SAFETY: an open descriptor of ours. With less room than asked for it fails.
-            let failed = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size_bytes as _) };
-            if failed != 0 {
-                return Err(io::Error::from_raw_os_error(failed));
-            }
+            reserve(&file, kind)?;
             let lock_file = LockFile::open(&path, &path).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => io::ErrorKind::Interrupted.into(),
                 _ => error,
@@ -143,11 +140,29 @@ mod linux {
             if !lock_file.is_same(&status)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
+            Self::map(kind, &file, lock_file, path)
+        }
+
+        /// A page of this process alone, full of zeros; where it can have none together with others.
+        pub fn alone(kind: PageKind) -> io::Result<Self> {
+            let lock_file = LockFile::nameless()?;
+            let path = lock_file.path_of_descriptor();
+            let file = OpenOptions::new().read(true).write(true).open(&path)?;
+            reserve(&file, kind)?;
+            Self::map(kind, &file, lock_file, path)
+        }
+
+        fn map(
+            kind: PageKind,
+            file: &File,
+            lock_file: LockFile,
+            path: PathBuf,
+        ) -> io::Result<Self> {
             // SAFETY: a new mapping of an open descriptor, which may be closed afterwards.
             let memory = unsafe {
                 libc::mmap64(
                     std::ptr::null_mut(),
-                    size_bytes,
+                    kind.size_bytes(),
                     libc::PROT_READ | libc::PROT_WRITE,
                     libc::MAP_SHARED,
                     file.as_raw_fd(),
@@ -311,6 +326,15 @@ mod linux {
         }
     }
 
+    /// Has memory for it, so that touching it does not fail.
+    fn reserve(file: &File, kind: PageKind) -> io::Result<()> {
+        // SAFETY: an open descriptor of ours. With less room than asked for it fails.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, kind.size_bytes() as _) } {
+            0 => Ok(()),
+            failed => Err(io::Error::from_raw_os_error(failed)),
+        }
+    }
+
     fn is_volatile(file: &File) -> io::Result<bool> {
         let mut status = std::mem::MaybeUninit::<libc::statfs>::uninit();
         // SAFETY: an open descriptor, and a place that is filled if the call succeeds.
@@ -347,6 +371,11 @@ mod elsewhere {
                 io::ErrorKind::Unsupported,
                 "this system has no memory that processes can share in this way",
             ))
+        }
+
+        /// Fails.
+        pub fn alone(kind: PageKind) -> io::Result<Self> {
+            Self::open(kind, 0, 0)
         }
 
         /// Never called.

@@ -297,12 +297,15 @@ class Database(DatabaseBase):
             await notify_with(connection, announcement, channel, stored)
             return
         try:
-            await self._write(INSERT, (channel, stored), False, announcement)
+            if self._can_notify:
+                await self._write(INSERT, (channel, stored), False, announcement)
+                return
         except sqlite3.OperationalError as error:
             if not is_missing(error):
                 raise
-            await self._prepare_notifications()
-            await self._write(INSERT, (channel, stored), False, announcement)
+        await self._prepare_notifications()
+        self._can_notify = True
+        await self._write(INSERT, (channel, stored), False, announcement)
 
     async def _prepare_notifications(self) -> None:
         async with self._borrowed(self._writer) as connection:

@@ -32,6 +32,7 @@ class Listener:
         self._timeout = timeout
         # Makes the table, so that others can insert; once.
         self._prepare: Callable[[], Awaitable[None]] | None = prepare
+        self._is_waiting = False
 
     def __aiter__(self) -> Self:
         """This one."""
@@ -42,9 +43,19 @@ class Listener:
 
         Raises:
             StopAsyncIteration: None has come within the timeout, or it is closed.
+            RuntimeError: Another task waits for it.
             oxlite.NotificationsLost: Some are not there any more.
             oxlite.sqlite3.Error: They cannot be read.
         """
+        if self._is_waiting:
+            raise RuntimeError("another task waits for this listener: make one for each task")
+        self._is_waiting = True
+        try:
+            return await self._next()
+        finally:
+            self._is_waiting = False
+
+    async def _next(self) -> Notification:
         if self._prepare is not None:
             await self._prepare()
             self._prepare = None
@@ -60,8 +71,10 @@ class Listener:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Listen no longer."""
-        self._subscription = None
+        """Listen no longer. The iteration of a task that waits ends."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.close()
 
     async def __aenter__(self) -> Self:
         """This one."""
@@ -85,7 +98,9 @@ async def _readable(descriptor: int) -> None:
     try:
         await future
     finally:
-        loop.remove_reader(descriptor)
+        # A task that was left waiting is closed after its loop.
+        if not loop.is_closed():
+            loop.remove_reader(descriptor)
 
 
 async def notify_with(

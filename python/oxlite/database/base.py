@@ -128,6 +128,8 @@ class DatabaseBase(ABC):
         """Begin with no listener, in this process."""
         self._feed_lock = threading.Lock()
         self._feed: tuple[Feed, Connection] | None = None
+        # Whether this one has made the table of notifications, or found it.
+        self._can_notify = False
 
     def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
         """Listen to channels from now on; the first one opens a reader for all."""

@@ -333,13 +333,16 @@ class Database(DatabaseBase):
             insert(joined(connection), announcement, channel, stored)
             return
         try:
-            self._notify(stored, channel, announcement)
+            if self._can_notify:
+                self._notify(stored, channel, announcement)
+                return
         except sqlite3.OperationalError as error:
             if not is_missing(error):
                 raise
-            with self._lent_writer() as writer:
-                prepare_notifications(writer)
-            self._notify(stored, channel, announcement)
+        with self._lent_writer() as writer:
+            prepare_notifications(writer)
+        self._can_notify = True
+        self._notify(stored, channel, announcement)
 
     def _notify(
         self, payload: str | bytes | None, channel: str, announcement: Announcement

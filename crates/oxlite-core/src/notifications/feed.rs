@@ -8,6 +8,8 @@
 //! - A listener begins where the database stands when it is made. What is committed before it has said what it
 //!   wants is read afterwards.
 //! - After an end (lost, failed, closed) a listener is given nothing more.
+//! - A listener's bell rings exactly while something waits for it, or it has come to its end: whoever takes the last
+//!   one silences it, under the lock under which others are added.
 //! - A forked child has no thread: it is refused.
 
 use std::collections::VecDeque;
@@ -93,6 +95,8 @@ pub enum End {
     Failed(Error),
     /// The feed was closed.
     Closed,
+    /// The listener itself was.
+    Left,
 }
 
 /// Reads the notifications of a database for all who listen, until it is dropped.
@@ -144,6 +148,13 @@ impl Feed {
             locked.path().ok_or_else(no_file)?
         };
         let signals = Signals::of(&path).map_err(|error| no_signals(&error))?;
+        if let Some(why) = signals.why_alone() {
+            log::warn!(
+                "No memory is shared with the other processes that use {}: {why}. What they notify is heard some \
+                 milliseconds later, like other programs' commits.",
+                path.display()
+            );
+        }
         let station = Station::take(&signals).map_err(|error| no_signals(&error))?;
         Ok(Self(Arc::new(Shared {
             file: FileNumbers::of(&path).map_err(|error| no_signals(&error))?,
@@ -193,12 +204,16 @@ impl Feed {
                 Some(lost) => return Ok(Err(lost)),
                 None => since.number,
             },
-            (Some(since), None) => {
-                return Err(Error::Value(format!(
-                    "since={:?}: this database has no notifications yet",
-                    since.to_string()
-                )));
-            }
+            // Where there is no table yet, and none can be made.
+            (Some(since), None) => match Position::before_the_first(&shared.path) {
+                position if position == since => 0,
+                position => {
+                    return Ok(Err(Lost {
+                        resume_from: position,
+                        is_of_another_epoch: true,
+                    }));
+                }
+            },
         };
         inbox.content.lock().read = begins;
         shared
@@ -503,7 +518,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next one; `None` if none waits.
+    /// The next one; `None` if none waits. From any thread.
     pub fn take(&self) -> Result<Option<Arc<Notification>>, End> {
         self.shared.check().map_err(End::Failed)?;
         let mut content = self.inbox.content.lock();
@@ -514,6 +529,9 @@ impl Subscription {
             };
         };
         content.bytes -= notification.bytes();
+        if content.waiting.is_empty() && content.end.is_none() {
+            self.inbox.bell.silence();
+        }
         // Half of them at a time.
         let is_refilled = content.is_full
             && content.waiting.len() <= WAITING_AT_MOST / 2
@@ -534,27 +552,34 @@ impl Subscription {
         self.inbox.bell.wait(at_most)
     }
 
-    /// For an event loop: readable when there may be one. To be [silenced](Self::silence) before they are taken.
+    /// For an event loop: readable while one waits, and after the end.
     pub fn descriptor(&self) -> i32 {
         self.inbox.bell.descriptor()
     }
 
-    /// Makes it unreadable until one comes that finds none before it: take all that wait, then.
-    pub fn silence(&self) {
-        self.inbox.bell.silence();
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
+    /// Listens no longer, and wakes whoever waits. What was not taken is forgotten.
+    pub fn close(&self) {
         if self.shared.check().is_err() {
             return;
+        }
+        {
+            let mut content = self.inbox.content.lock();
+            content.waiting.clear();
+            content.bytes = 0;
+            content.end = Some(End::Left);
+            self.inbox.bell.ring();
         }
         let mut state = self.shared.state.lock();
         state
             .inboxes
             .retain(|known| !Arc::ptr_eq(known, &self.inbox));
         self.shared.station.want(&state.topics());
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

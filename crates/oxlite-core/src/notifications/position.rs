@@ -83,6 +83,16 @@ pub struct Position {
     pub number: i64,
 }
 
+impl Position {
+    /// That of a file without a table of notifications.
+    pub(super) fn before_the_first(path: &Path) -> Self {
+        Self {
+            epoch: Epoch::of(path, "", false),
+            number: 0,
+        }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:016x}-{}", self.epoch.0, self.number)

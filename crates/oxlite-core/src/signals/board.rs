@@ -1,7 +1,7 @@
 //! The board of a database: a page of shared memory, and the place of a process that listens.
 //!
 //! Invariants:
-//! - Whoever has the page mapped has the byte [`MEMBERS`] of its file locked, together with the others; the
+//! - Whoever has the shared page mapped has the byte [`MEMBERS`] of its file locked, together with the others; the
 //!   last of them takes the page along.
 //! - A place is taken by whoever has its byte locked alone, and marked as taken only by him. Its mark is
 //!   cleared by him, or by somebody who could lock the byte because he is gone.
@@ -74,12 +74,22 @@ pub(super) struct SharedBoard {
     own: [AtomicU64; GROUPS],
     /// The same for the watcher's byte.
     is_watcher: AtomicBool,
+    /// Why no other process has it, if so.
+    why_alone: Option<io::Error>,
 }
 
 impl SharedBoard {
-    /// The board of the database at `path`, which exists.
+    /// The board of the database at `path`, which exists; one of this process alone if it can have none together
+    /// with others.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = FileNumbers::of(path)?;
+        match Self::open_shared(file) {
+            Err(why) => Ok(Self::new(SharedPage::alone(PAGE)?, Some(why))),
+            shared => shared,
+        }
+    }
+
+    fn open_shared(file: FileNumbers) -> io::Result<Self> {
         let began = Instant::now();
         while began.elapsed() < OPENING_AT_MOST {
             if let Some(board) = Self::attempt(file)? {
@@ -90,8 +100,18 @@ impl SharedBoard {
         }
         Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            "another process that takes the shared page of the signals away does not come to an end",
+            "another process that takes the page away does not come to an end",
         ))
+    }
+
+    fn new(page: SharedPage, why_alone: Option<io::Error>) -> Self {
+        Self {
+            page,
+            places: Mutex::new(()),
+            own: [const { AtomicU64::new(0) }; GROUPS],
+            is_watcher: AtomicBool::new(false),
+            why_alone,
+        }
     }
 
     fn attempt(file: FileNumbers) -> io::Result<Option<Self>> {
@@ -102,12 +122,12 @@ impl SharedBoard {
         if !page.lock_file().try_lock(MEMBERS, true)? || !page.is_in_place() {
             return Ok(None);
         }
-        Ok(Some(Self {
-            page,
-            places: Mutex::new(()),
-            own: [const { AtomicU64::new(0) }; GROUPS],
-            is_watcher: AtomicBool::new(false),
-        }))
+        Ok(Some(Self::new(page, None)))
+    }
+
+    /// Why no other process has this board, if so.
+    pub(super) fn why_alone(&self) -> Option<&io::Error> {
+        self.why_alone.as_ref()
     }
 
     /// Takes a place for this process; `None` if all are taken.

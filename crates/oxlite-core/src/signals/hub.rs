@@ -57,7 +57,8 @@ static SIGNALS: PerFile<Signals> = PerFile::new();
 impl Signals {
     /// Those of the database at `path`, which exists.
     ///
-    /// Fails where processes have no memory in common, or this one may not use it.
+    /// Where processes have no memory in common, or this one may not use it, they are those of this process alone:
+    /// see [`why_alone`](Self::why_alone).
     pub fn of(path: &Path) -> io::Result<Arc<Self>> {
         let signals = SIGNALS.of(path, || Self {
             board: SharedBoard::open(path),
@@ -79,6 +80,11 @@ impl Signals {
             Ok(board) => Ok(board),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         }
+    }
+
+    /// Why no other process hears these signals, nor is heard, if so.
+    pub fn why_alone(&self) -> Option<&io::Error> {
+        self.board().ok().and_then(SharedBoard::why_alone)
     }
 
     /// A file that is closed whenever a process is gone that has these signals.
