@@ -7,9 +7,14 @@ import sqlite3 as stdlib
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from tests.pages import is_watcher, signals_page_of
 from tests.wait import LIMIT_SECONDS, until
 
 import oxlite
@@ -81,6 +86,101 @@ while True:
                 expected += 1
                 assert next(listener).payload == str(expected)
         assert expected >= 200
+
+
+_LISTENER = """
+import sys
+import oxlite
+listener = oxlite.Database(sys.argv[1]).listen("else")
+print("listens", flush=True)
+for note in listener:
+    pass
+"""
+
+
+@contextmanager
+def _while_whoever_watches_is_stopped(path: Path) -> Iterator[None]:
+    """Another process watches the files, and does nothing: who is not woken stays asleep."""
+    command = [sys.executable, "-c", _LISTENER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "listens\n"
+            until(lambda: is_watcher(other.pid, signals_page_of(path)))
+            other.send_signal(signal.SIGSTOP)
+            yield
+        finally:
+            other.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notifications are for Linux only")
+@pytest.mark.parametrize("commit", ["group", "each", "shared"])
+def test_whoever_listens_is_woken_by_the_commit_itself(
+    tmp_path: Path, commit: Literal["group", "each", "shared"]
+) -> None:
+    path = tmp_path / "app.db"
+    oxlite.Database(path).close()
+    with (
+        _while_whoever_watches_is_stopped(path),
+        oxlite.Database(path, durable_commit=commit) as db,
+        db.listen("orders", "chat.*", timeout=LIMIT_SECONDS) as listener,
+    ):
+        for number in range(20):
+            channel = ("orders", "chat.7")[number % 2]
+            db.notify(channel, f"{number} alone")
+            assert next(listener).payload == f"{number} alone"
+            with suppress(ZeroDivisionError), db.write() as connection:
+                db.notify(channel, "never", connection=connection)
+                raise ZeroDivisionError
+            with db.write() as connection:
+                db.notify(channel, f"{number} in it", connection=connection)
+                # Whoever is woken too early looks before there is anything to be found.
+                time.sleep(0.002)
+            assert next(listener).payload == f"{number} in it"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notifications are for Linux only")
+def test_a_task_is_woken_by_the_commit_itself(tmp_path: Path) -> None:
+    aio = pytest.importorskip("oxlite.aio")
+    path = tmp_path / "app.db"
+    oxlite.Database(path).close()
+
+    async def main() -> None:
+        async with aio.Database(path) as db:
+            listener = db.listen("orders", timeout=LIMIT_SECONDS)
+            for number in range(20):
+                await db.notify("orders", f"{number} alone")
+                assert (await anext(listener)).payload == f"{number} alone"
+                async with db.write() as connection:
+                    await db.notify("orders", f"{number} in it", connection=connection)
+                assert (await anext(listener)).payload == f"{number} in it"
+
+    with _while_whoever_watches_is_stopped(path):
+        asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notifications are for Linux only")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_another_one_watches_for_the_one_that_is_gone(tmp_path: Path, end: signal.Signals) -> None:
+    standard = pytest.importorskip("sqlite3")
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        db.notify("orders", "makes the table")
+    for number in range(5):
+        command = [sys.executable, "-c", _LISTENER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "listens\n"
+            until(lambda: is_watcher(other.pid, signals_page_of(path)))
+            with oxlite.Database(path) as db, db.listen("*", timeout=LIMIT_SECONDS) as listener:
+                other.send_signal(end)
+                other.wait()
+                with closing(standard.connect(path)) as outside, outside:
+                    outside.execute(
+                        "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', ?)",
+                        (str(number),),
+                    )
+                assert next(listener).payload == str(number)
 
 
 def test_a_listener_that_is_killed_is_in_nobodys_way(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.database.conftest import On
 from tests.database.faces import Either, Face
+from tests.pages import signals_page_of
 from tests.wait import LIMIT_SECONDS
 
 import oxlite
@@ -221,6 +222,27 @@ def test_another_process_is_heard(on: On, path: Path) -> None:
         await listener.aclose()
 
     on(case)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notifications are for Linux only")
+def test_whoever_notifies_keeps_the_page_until_the_database_is_closed(
+    face: Face, path: Path
+) -> None:
+    async def main() -> None:
+        db = await face.open(path)
+        await db.notify("orders")
+        page = signals_page_of(path)
+        made = page.stat()
+        for channel in ("orders", "chat"):
+            await db.notify(channel)
+            async with db.write() as connection:
+                await db.notify(channel, connection=connection)
+        assert page.stat().st_ino == made.st_ino
+        assert page.stat().st_ctime_ns == made.st_ctime_ns
+        await db.close()
+        assert not page.exists()
+
+    face.run(main)
 
 
 def test_a_listener_of_a_database_that_is_closed_is_told(face: Face, path: Path) -> None:

@@ -291,7 +291,7 @@ class Database(DatabaseBase):
         given: what ``write`` has given, or a session or connection of SQLAlchemy's asyncio.
         """
         self._check()
-        announcement = Announcement(self._factory.path, channel)
+        announcement = self._announcement(channel)
         stored = encoded(payload)
         if connection is not None:
             await notify_with(connection, announcement, channel, stored)

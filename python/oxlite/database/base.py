@@ -14,7 +14,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import Feed, Subscription
+from oxlite._native import Announcement, Feed, Subscription
 from oxlite.connection import BusyPolicy, ConnectOptions, ProfileName
 from oxlite.database.factory import ConnectionFactory
 from oxlite.database.statistics import DatabaseStatistics, statistics
@@ -130,6 +130,7 @@ class DatabaseBase(ABC):
         self._feed: tuple[Feed, Connection] | None = None
         # Whether this one has made the table of notifications, or found it.
         self._can_notify = False
+        self._announced: Announcement | None = None
 
     def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
         """Listen to channels from now on; the first one opens a reader for all."""
@@ -142,8 +143,17 @@ class DatabaseBase(ABC):
             feed, _reader = self._feed
         return feed.listen(names, since)
 
+    def _announcement(self, channel: str) -> Announcement:
+        """What is signalled when a notification in a channel is committed.
+
+        The latest one is kept, and with it the memory that processes share for it.
+        """
+        announcement = self._announced = Announcement(self._factory.path, channel)
+        return announcement
+
     def _end_listening(self) -> None:
-        """End all who listen."""
+        """End all who listen, and announce nothing more."""
+        self._announced = None
         with self._feed_lock:
             ended, self._feed = self._feed, None
         if ended is not None:

@@ -327,7 +327,7 @@ class Database(DatabaseBase):
             oxlite.sqlite3.Error: As ``execute``.
         """
         self._check()
-        announcement = Announcement(self._factory.path, channel)
+        announcement = self._announcement(channel)
         stored = encoded(payload)
         if connection is not None:
             insert(joined(connection), announcement, channel, stored)

@@ -39,9 +39,10 @@ const LOOK_AGAIN_WITHIN: Duration = Duration::from_millis(500);
 /// How often one looks where files cannot be watched.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// How often one tries to take the place of a watcher that is just going.
-const TRY_EVERY: Duration = Duration::from_millis(1);
-const TRIES: u32 = 20;
+/// How soon one tries again to take the place of a watcher that is just going; then after twice the time, until it would
+/// be longer than the other. Where processors are few, the end of a process can take longer than it works.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(1);
+const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Finds what nobody has signalled.
 pub(super) trait Look: Send {
@@ -74,18 +75,19 @@ struct Watcher<'w> {
 impl Watcher<'_> {
     /// Waits until nobody else watches; `None` when the bell has rung.
     fn take_right(&self, signals: &Arc<Signals>) -> Option<WatchRight> {
+        let mut pause = TRY_AGAIN_AFTER;
         loop {
-            // The page is closed a moment before the lock is free.
-            for _ in 0..TRIES {
-                if let Some(right) = WatchRight::take(signals) {
-                    return Some(right);
-                }
-                if self.notices.wait(self.stop, Some(TRY_EVERY)) == Heard::Stop {
-                    return None;
-                }
+            if let Some(right) = WatchRight::take(signals) {
+                return Some(right);
             }
-            if self.notices.wait(self.stop, None) == Heard::Stop {
-                return None;
+            // The kernel tells that the page is closed a moment before the lock is free.
+            match self
+                .notices
+                .wait(self.stop, (pause <= TRY_AGAIN_WITHIN).then_some(pause))
+            {
+                Heard::Stop => return None,
+                Heard::Nothing => pause *= 2,
+                Heard::Something => pause = TRY_AGAIN_AFTER,
             }
         }
     }
