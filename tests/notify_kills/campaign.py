@@ -30,6 +30,7 @@ from tests.notify_kills.listeners import FACES, Life
 from tests.notify_kills.publishers import OTHERS, OURS, WRITERS_AT_MOST, Told, Writer, writers_of
 from tests.notify_kills.tally import (
     AWAYS,
+    CALM,
     ENDS,
     LISTENERS_KILLED,
     MAINTAINERS_KILLED,
@@ -70,6 +71,8 @@ _EVENTS_IN_A_SECOND = 7.0
 _AWAY = 0.04
 _AWAY_FOR = (1_500, 6_000, 20_000, KEPT + 2_000, KEPT + 20_000)
 _ROUNDS_OF_A_CHECK = 50
+_CALM = 0.15
+_CALM_SECONDS = 1.3
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Campaign:
         self._source = random.Random(seed)
         places = len(_SLOTS) * WRITERS_AT_MOST
         words = memoryview(mmap.mmap(-1, 8 * (3 * places + 1 + len(HOSTS)))).cast("Q")
+        words[0] = 1
         self._told = Told(
             words[:1],
             words[1 : 1 + places],
@@ -133,6 +137,8 @@ class Campaign:
             self._begin()
             while self.tally.kills < kills or self.tally.notifications < notifications:
                 self._round()
+                if self._source.random() < _CALM:
+                    self._calm_round()
                 if self.tally.counts[ROUNDS] % _ROUNDS_OF_A_CHECK == 0:
                     self._check_integrity()
                 progress(self.tally)
@@ -169,9 +175,7 @@ class Campaign:
 
     def _round(self) -> None:
         source = self._source
-        self._told.orders[0] = publishers.GO_ON
-        for place in range(len(self._told.is_paused)):
-            self._told.is_paused[place] = 0
+        self._told.orders[0] += 1  # go on
         for slot, _ in enumerate(_SLOTS):
             if slot not in self._publishers:
                 self._fork_publisher(slot)
@@ -193,6 +197,30 @@ class Campaign:
         self._come_to_rest()
         self._all_has_arrived()
         self.tally.counts[ROUNDS] += 1
+
+    def _calm_round(self) -> None:
+        """Nobody is killed, and other programs alone notify, after nothing was written for long.
+
+        Whoever watches the files has come to rest by then, and only their writes wake him.
+        """
+        for slot, kinds in enumerate(_SLOTS):
+            if kinds is OURS:
+                self._kill_publisher(slot)
+            elif slot not in self._publishers:
+                self._fork_publisher(slot)
+        self._look_after_hosts()
+        self._tend_for(_CALM_SECONDS)
+        self._told.orders[0] += 1  # go on
+        self._tend_for(self._source.choice(_ROUNDS_SECONDS[:4]))
+        self._told.orders[0] += 1  # pause
+        self._all_has_arrived()
+        self.tally.counts[CALM] += 1
+
+    def _tend_for(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self._tend()
+            time.sleep(_LOOK_SECONDS)
 
     def _tend(self) -> None:
         self._family.let_go_on()
@@ -236,7 +264,7 @@ class Campaign:
     def _come_to_rest(self) -> None:
         """Nobody notifies any more; somebody is killed at that moment, or just after."""
         source = self._source
-        self._told.orders[0] = publishers.PAUSE
+        self._told.orders[0] += 1  # pause
         for slot in source.sample(range(len(_SLOTS)), len(_SLOTS)):
             if source.random() < 0.4:
                 self._kill_publisher(slot)
@@ -247,7 +275,7 @@ class Campaign:
     def _all_has_arrived(self) -> None:
         def is_at_rest() -> bool:
             return self._maintainer is None and all(
-                self._told.is_paused[place]
+                self._told.is_paused[place] == self._told.orders[0]
                 for publisher in self._publishers.values()
                 for place in publisher.writers
             )

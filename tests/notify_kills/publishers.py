@@ -46,8 +46,8 @@ class Told:
     """What a publisher and the campaign tell each other, in words that they share.
 
     Attributes:
-        orders: Whether all are to pause (1) or to end (2).
-        is_paused: Whether each writer does.
+        orders: An odd number, another each time, while all are to pause; or that all are to end.
+        is_paused: The number by which each writer has paused last.
         is_writing: Whether it is in the midst of a transaction.
         acknowledged: How many of its transactions were committed.
     """
@@ -58,7 +58,7 @@ class Told:
     acknowledged: memoryview
 
 
-GO_ON, PAUSE, END = range(3)
+END = 1 << 32
 
 
 class Writer:
@@ -111,8 +111,8 @@ class Writer:
         told = self._told
         if self._pause_seconds:
             yield self._source.random() * 2 * self._pause_seconds
-        while told.orders[0] == PAUSE:
-            told.is_paused[self._place] = 1
+        while (order := told.orders[0]) % 2:
+            told.is_paused[self._place] = order
             yield _PAUSE_SECONDS
 
     def goes_on(self) -> bool:

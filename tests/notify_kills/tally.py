@@ -15,6 +15,7 @@ ENDS = "ended as they should: processes that listen"
 CHECKPOINTS = "checkpoints (TRUNCATE) of another program"
 VACUUMS = "VACUUM by another program"
 ROUNDS = "rounds, after which all had arrived"
+CALM = "rounds in which nobody is killed, and other programs notify after a rest"
 AWAYS = "lives that stayed away, or took nothing, for 1,500 to 120,000 notifications"
 MAINTENANCE = (CHECKPOINTS, VACUUMS)
 KILLED = (OURS_KILLED, OTHERS_KILLED, LISTENERS_KILLED, MAINTAINERS_KILLED)
@@ -43,6 +44,7 @@ class Tally:
 
 _ROWS = (
     ROUNDS,
+    CALM,
     OURS_KILLED,
     OTHERS_KILLED,
     WRITING_KILLED,
