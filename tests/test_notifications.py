@@ -183,6 +183,48 @@ def test_another_one_watches_for_the_one_that_is_gone(tmp_path: Path, end: signa
                 assert next(listener).payload == str(number)
 
 
+# Whoever is to watch next tries for a moment, then waits to be told; earlier, less is tested.
+_UNTIL_IT_WAITS_SECONDS = 0.1
+
+
+def _insert_by_another_program(path: Path, payload: str) -> None:
+    script = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as connection:
+    sql = "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', ?)"
+    connection.execute(sql, sys.argv[2:])
+"""
+    subprocess.run([sys.executable, "-c", script, str(path), payload], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="notifications are for Linux only")
+@pytest.mark.parametrize("is_in_this_process", [True, False])
+def test_another_one_watches_for_the_one_that_listens_no_longer(
+    tmp_path: Path, is_in_this_process: bool
+) -> None:
+    path = tmp_path / "app.db"
+    watching = oxlite.Database(path)
+    watching.listen("orders")
+    with oxlite.Database(path) as notifying:
+        notifying.notify("else")  # and has the page, for as long as it is open
+        until(lambda: is_watcher(os.getpid(), signals_page_of(path)))
+        if is_in_this_process:
+            listener = notifying.listen("orders", timeout=LIMIT_SECONDS)
+            time.sleep(_UNTIL_IT_WAITS_SECONDS)
+            watching.close()
+            _insert_by_another_program(path, "heard")
+            assert next(listener).payload == "heard"
+            return
+        command = [sys.executable, "-c", _LISTENER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "listens\n"
+            time.sleep(_UNTIL_IT_WAITS_SECONDS)
+            watching.close()
+            until(lambda: is_watcher(other.pid, signals_page_of(path)))
+            other.kill()
+
+
 def test_a_listener_that_is_killed_is_in_nobodys_way(tmp_path: Path) -> None:
     script = """
 import sys
@@ -265,6 +307,16 @@ def test_a_task_that_is_cancelled_while_it_waits_has_taken_nothing(tmp_path: Pat
             assert (await anext(listener)).payload == "kept"
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("profile", "can_lose"), [("web", 1), ("durable", 0)])
+def test_a_database_says_whether_the_power_can_take_commits_back(
+    tmp_path: Path, profile: Literal["web", "durable"], can_lose: int
+) -> None:
+    with oxlite.Database(tmp_path / "app.db", profile=profile) as db:
+        db.notify("orders")
+        sql = "SELECT can_lose_commits FROM oxlite_notification_epoch"
+        assert db.query_one(sql) == (can_lose,)
 
 
 def test_what_is_no_connection_is_refused(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ mod tests {
     fn a_pattern_matches_what_begins_so_and_a_name_only_itself() {
         let chat = Pattern::of("chat.*").expect("a pattern");
         assert!(chat.matches("chat.7") && chat.matches("chat."));
-        assert!(!chat.matches("chat") && !chat.matches("Chat.7"));
+        assert!(!chat.matches("chat") && !chat.matches("Chat.7") && !chat.matches("my.chat.7"));
         let all = Pattern::of("*").expect("a pattern");
         assert!(all.matches("anything"));
         let one = Pattern::of("chat").expect("a name");

@@ -9,6 +9,7 @@
 //! - Nothing of the page needs to be believed: what another program has written there wakes somebody in vain,
 //!   or makes him wait until the next signal.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -179,10 +180,12 @@ impl SharedBoard {
         is_taken
     }
 
-    /// Watches no longer.
+    /// Watches no longer, and closes the page's file once, by which the others hear of it: this process may go on
+    /// to have it open.
     pub(super) fn stop_watching(&self) {
         let _ = self.page.lock_file().unlock(WATCHER, WATCHER);
         self.is_watcher.store(false, Ordering::SeqCst);
+        drop(File::open(self.page.path()));
     }
 
     /// How far whoever watches has looked, or has before.
@@ -352,6 +355,20 @@ mod tests {
                 });
             }
         });
+        let _ = std::fs::remove_file(path);
+    }
+
+    #[test]
+    fn whoever_has_given_his_place_back_is_not_among_those_who_listen() {
+        let path = file("leaving");
+        let board = SharedBoard::open(&path).expect("shared memory");
+        let place = board.take_place().expect("locks").expect("a place");
+        board.want(place, &[TOPIC]);
+        assert!(board.has_listeners());
+
+        board.leave_place(place);
+
+        assert!(!board.has_listeners());
         let _ = std::fs::remove_file(path);
     }
 

@@ -326,7 +326,37 @@ impl Drop for Listener {
 
 #[cfg(all(test, not(loom), target_os = "linux"))]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
+
+    /// Ends what hangs; nothing waits for as long as that.
+    const AT_MOST_SECONDS: i64 = 30;
+
+    fn is_readable(bell: &Bell, seconds: i64) -> bool {
+        let limit = Timespec {
+            tv_sec: seconds,
+            tv_nsec: 0,
+        };
+        let mut watched = [PollFd::from_borrowed_fd(bell.borrowed(), PollFlags::IN)];
+        poll(&mut watched, Some(&limit)).expect("a descriptor") == 1
+    }
+
+    #[test]
+    fn each_signal_after_a_look_makes_the_descriptor_readable_once_more() {
+        let path = std::env::temp_dir().join(format!("oxlite-hub-bell-{}", std::process::id()));
+        std::fs::write(&path, b"").expect("a folder to write into");
+        let signals = Signals::of(&path).expect("memory to share");
+        let topic = Topic::named("orders");
+        let listener = signals.listen(vec![topic]).expect("a place");
+        for _ in 0..3 {
+            signals.signal(&[topic]);
+            assert!(is_readable(&listener.ear.bell, AT_MOST_SECONDS));
+            listener.silence();
+            assert!(!is_readable(&listener.ear.bell, 0));
+        }
+        let _ = std::fs::remove_file(path);
+    }
 
     #[test]
     fn whoever_watches_first_begins_where_a_listener_does_and_the_next_one_where_he_was() {
