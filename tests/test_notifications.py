@@ -319,6 +319,24 @@ def test_a_database_says_whether_the_power_can_take_commits_back(
         assert db.query_one(sql) == (can_lose,)
 
 
+def test_the_time_that_a_task_listens_for_counts_anew_from_each_notification(
+    tmp_path: Path,
+) -> None:
+    aio = pytest.importorskip("oxlite.aio")
+
+    async def main() -> None:
+        async with aio.Database(tmp_path / "app.db") as db:
+            # Less than the three waits together, and more than twice each of them.
+            listener = db.listen("orders", timeout=2.0)
+            for number in range(3):
+                waiting = asyncio.ensure_future(anext(listener))
+                await asyncio.sleep(0.9)
+                await db.notify("orders", str(number))
+                assert (await waiting).payload == str(number)
+
+    asyncio.run(main())
+
+
 def test_what_is_no_connection_is_refused(tmp_path: Path) -> None:
     with oxlite.Database(tmp_path / "app.db") as db:
         for what in (7, object()):
