@@ -1,8 +1,10 @@
 """Shared by the tests of the lab: a command to run, and a session that measures nothing."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -94,6 +96,15 @@ def bench() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         )
 
     return runner
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that any account may enter: root's server runs as another one."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
 
 
 RECORDED = {

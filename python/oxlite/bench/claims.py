@@ -79,7 +79,8 @@ class Claim:
             value < self.limit if self.at_least else value > self.limit
             for value in (found.median, found.interval.low, found.interval.high)
         )
-        verdict = f"missed by {abs(found.median / self.limit - 1):.0%}" if missed else "held"
+        by = f" by {abs(found.median / self.limit - 1):.0%}" if self.limit else ""
+        verdict = f"missed{by}" if missed else "held"
         return f"{verdict}, with the bar inside the interval" if low != high else verdict
 
     def _found(self, result: Result, row: Row, other: Row | None) -> tuple[Summary | None, int]:

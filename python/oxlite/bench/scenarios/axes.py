@@ -85,6 +85,8 @@ DRIVER = Axis(
         "aiosqlite": "aiosqlite, on Python's own sqlite3",
         "oxlite": "Oxlite",
         "postgresql": "psycopg and a PostgreSQL server of the run's own",
+        "redis": "Redis, a server of the run's own",
+        "honker": "honker, notifications in SQLite",
     },
 )
 JOURNAL = Axis(

@@ -31,7 +31,7 @@ HEIGHT = 22
 PLOT_HEIGHT = 260
 MIDDLE = HEIGHT / 2
 
-DRIVERS = ("oxlite", "stdlib", "apsw", "aiosqlite", "postgresql")
+DRIVERS = ("oxlite", "stdlib", "apsw", "aiosqlite", "postgresql", "redis", "honker")
 
 Scale = Callable[[float], float]
 """From a value to a place, in percent of the width (or of the height)."""
