@@ -223,6 +223,15 @@ def test_peers_of_messages_are_for_this_workload_alone(driver: str) -> None:
     assert DRIVERS.get(driver).refusal(Scenario(driver, way="thread", build="own")) is None
 
 
+def test_postgresql_has_connections_for_so_many_listeners() -> None:
+    driver = DRIVERS.get("postgresql")
+    few, many = (
+        Scenario("postgresql", way="thread", listeners=count, build="own") for count in ("90", "91")
+    )
+    assert driver.refusal(few) is None
+    assert "allow 100 connections" in str(driver.refusal(many))
+
+
 def test_a_redis_server_begins_when_it_is_needed_and_ends(tmp_path: Path) -> None:
     if (missing := DRIVERS.get("redis").missing()) is not None:
         pytest.skip(missing)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 USER = "postgres"
 OF_SQLITE = ("journal", "pragmas", "busy", "commit", "step")
 """The axes that PostgreSQL has no values on."""
+MOST_LISTENERS = 90
+"""Of the 100 connections that its default settings allow, some are for others."""
 
 
 class NoRows:
@@ -85,6 +87,11 @@ class PostgreSql(Driver):
         axes = [axis for axis in OF_SQLITE if scenario.get(axis) is not None]
         if axes:
             return f"PostgreSQL has no {' and no '.join(axes)}: these are SQLite's"
+        if int(scenario.get("listeners") or 0) > MOST_LISTENERS:
+            return (
+                f"PostgreSQL's default settings allow 100 connections, and each listener has one: "
+                f"up to {MOST_LISTENERS} listeners"
+            )
         return super().refusal(scenario)
 
     def open(
