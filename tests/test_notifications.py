@@ -1,6 +1,7 @@
 """Notifications across forks, killed processes and other libraries' transactions."""
 
 import asyncio
+import gc
 import os
 import signal
 import sqlite3 as stdlib
@@ -556,3 +557,28 @@ def test_what_follows_a_position_of_a_file_without_the_table_is_lost(tmp_path: P
         listener = db.listen("orders", since=caught.value.resume_from)
         db.notify("orders", "anew")
         assert next(listener).payload == "anew"
+
+
+def test_a_listener_keeps_its_database_open(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    listener = oxlite.Database(path).listen("orders", timeout=LIMIT_SECONDS)
+    gc.collect()
+    with oxlite.Database(path) as db:
+        db.notify("orders", "one")
+    assert next(listener).payload == "one"
+    listener.close()
+
+
+def test_a_listener_of_asyncio_keeps_its_database_open(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "app.db"
+        listener = (await oxlite.aio.Database(path)).listen("orders", timeout=LIMIT_SECONDS)
+        async with oxlite.aio.Database(path) as db:
+            await db.notify("orders", "one")
+            assert (await anext(listener)).payload == "one"
+            gc.collect()
+            await db.notify("orders", "two")
+            assert (await anext(listener)).payload == "two"
+        await listener.aclose()
+
+    asyncio.run(main())

@@ -154,9 +154,11 @@ class Listener:
     ...     print(note.channel, note.payload)
     """
 
-    def __init__(self, subscription: Subscription, timeout: float | None) -> None:
+    def __init__(self, subscription: Subscription, timeout: float | None, database: object) -> None:
         self._subscription: Subscription | None = subscription
         self._timeout = timeout
+        # Kept open while somebody listens.
+        self._database: object = database
 
     def __iter__(self) -> Self:
         """This one."""
@@ -179,6 +181,7 @@ class Listener:
     def close(self) -> None:
         """Listen no longer. The iteration of a thread that waits ends."""
         subscription, self._subscription = self._subscription, None
+        self._database = None
         if subscription is not None:
             subscription.close()
 

@@ -322,7 +322,8 @@ class Database(DatabaseBase):
         The first call opens a reader for all who listen. Arguments and errors are those of
         ``oxlite.Database.listen``.
         """
-        return Listener(self._subscribe(channels, since), timeout, self._prepare_notifications)
+        subscription = self._subscribe(channels, since)
+        return Listener(subscription, timeout, self._prepare_notifications, self)
 
     async def _write(
         self,

@@ -27,12 +27,15 @@ class Listener:
         subscription: Subscription,
         timeout: float | None,
         prepare: Callable[[], Awaitable[None]],
+        database: object,
     ) -> None:
         self._subscription: Subscription | None = subscription
         self._timeout = timeout
         # Makes the table, so that others can insert; once.
         self._prepare: Callable[[], Awaitable[None]] | None = prepare
         self._is_waiting = False
+        # Kept open while somebody listens.
+        self._database: object = database
 
     def __aiter__(self) -> Self:
         """This one."""
@@ -73,6 +76,7 @@ class Listener:
     async def aclose(self) -> None:
         """Listen no longer. The iteration of a task that waits ends."""
         subscription, self._subscription = self._subscription, None
+        self._database = None
         if subscription is not None:
             subscription.close()
 

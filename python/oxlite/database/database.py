@@ -377,7 +377,7 @@ class Database(DatabaseBase):
         self._check()
         with self._lent_writer() as writer:
             prepare_notifications(writer)
-        return Listener(self._subscribe(channels, since), timeout)
+        return Listener(self._subscribe(channels, since), timeout, self)
 
     def checkpoint(
         self,
