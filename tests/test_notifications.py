@@ -422,7 +422,7 @@ hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 limit = int(open("/proc/sys/fs/inotify/max_user_instances").read())
 libc = ctypes.CDLL(None, use_errno=True)
-os.setuid(54321)
+os.setuid(100_000 + os.getpid() % 100_000)  # nobody else's
 used = 0
 while used <= limit and libc.inotify_init1(0) >= 0:
     used += 1
@@ -582,3 +582,20 @@ def test_a_listener_of_asyncio_keeps_its_database_open(tmp_path: Path) -> None:
         await listener.aclose()
 
     asyncio.run(main())
+
+
+def test_a_table_that_was_dropped_is_made_anew_and_is_another_epoch(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        listener = db.listen("orders", timeout=LIMIT_SECONDS)
+        for number in range(3):
+            db.notify("orders", str(number))
+        position, *_rest = [next(listener).position for _ in range(3)]
+        db.execute("DROP TABLE oxlite_notification")
+        db.notify("orders", "anew")
+        with pytest.raises(oxlite.NotificationsLost) as caught:
+            next(listener)
+        going_on = db.listen("orders", since=caught.value.resume_from, timeout=LIMIT_SECONDS)
+        assert next(going_on).payload == "anew"
+        with pytest.raises(oxlite.NotificationsLost):
+            db.listen("orders", since=position)

@@ -25,7 +25,15 @@ pub const INSERT: &str = "INSERT INTO oxlite_notification (channel, payload) VAL
 
 /// 100,000 notifications are kept, for a day. Every 256th looks for those that are to go: from the beginning to
 /// the first that stays.
+///
+/// Where the table was dropped its numbers come again: that is another epoch.
 const SCHEMA: &str = "\
+CREATE TABLE IF NOT EXISTS oxlite_notification_epoch (
+  key TEXT NOT NULL,
+  can_lose_commits INTEGER NOT NULL
+);
+DELETE FROM oxlite_notification_epoch WHERE NOT EXISTS
+  (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'oxlite_notification');
 CREATE TABLE IF NOT EXISTS oxlite_notification (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   channel TEXT NOT NULL
@@ -41,15 +49,13 @@ BEGIN
      WHERE created_at >= CAST((julianday('now') - 2440588.5) * 86400000 AS INTEGER)
      ORDER BY id LIMIT 1), new.id));
 END;
-CREATE TABLE IF NOT EXISTS oxlite_notification_epoch (
-  key TEXT NOT NULL,
-  can_lose_commits INTEGER NOT NULL
-);
 INSERT INTO oxlite_notification_epoch (key, can_lose_commits)
 SELECT lower(hex(randomblob(8))), 0 WHERE NOT EXISTS (SELECT 1 FROM oxlite_notification_epoch);
 ";
 
-const EPOCH: &str = "SELECT key, can_lose_commits FROM oxlite_notification_epoch";
+/// Fails where either table is missing.
+const EPOCH: &str = "SELECT key, can_lose_commits, (SELECT id FROM oxlite_notification LIMIT 0) \
+                     FROM oxlite_notification_epoch";
 const CAN_LOSE: &str = "UPDATE oxlite_notification_epoch SET can_lose_commits = 1";
 
 /// What is known of the table beside its rows.
