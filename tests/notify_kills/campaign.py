@@ -37,6 +37,7 @@ from tests.notify_kills.tally import (
     MAINTENANCE,
     OTHERS_KILLED,
     OURS_KILLED,
+    REFUSED,
     ROUNDS,
     STOPS,
     VACUUMS,
@@ -228,6 +229,10 @@ class Campaign:
             if self._maintainer is not None and pid == self._maintainer[0]:
                 self.tally.counts[self._maintainer[1]] += 1
                 self._maintainer = None
+            for slot, publisher in tuple(self._publishers.items()):
+                if publisher.pid == pid:
+                    self.tally.counts[REFUSED] += 1
+                    self._publisher_has_ended(self._publishers.pop(slot))
             for host in self._hosts:
                 if host.pid == pid:
                     host.pid = None
@@ -404,7 +409,8 @@ class Campaign:
                 ],
             )
 
-        self._publishers[slot] = _Publisher(self._family.fork(work), is_ours, writers)
+        pid = self._family.fork(work, may_end=publishers.may_end(publish))
+        self._publishers[slot] = _Publisher(pid, is_ours, writers)
 
     def _kill_publisher(self, slot: int) -> None:
         publisher = self._publishers.pop(slot, None)
@@ -414,6 +420,9 @@ class Campaign:
         counts = self.tally.counts
         counts[OURS_KILLED if publisher.is_ours else OTHERS_KILLED] += 1
         counts[WRITING_KILLED] += any(self._told.is_writing[place] for place in publisher.writers)
+        self._publisher_has_ended(publisher)
+
+    def _publisher_has_ended(self, publisher: _Publisher) -> None:
         told = {
             writer: self._told.acknowledged[place] for place, writer in publisher.writers.items()
         }
@@ -561,5 +570,5 @@ class Campaign:
         while not look():
             if time.monotonic() > ends:
                 raise WrongError(f"{complaint} for {_LONG_SECONDS:g} s")
-            (meanwhile or self._family.look)()
+            (meanwhile or self._tend)()
             time.sleep(_LOOK_SECONDS)

@@ -157,8 +157,12 @@ def crowd(path: Path, writers: list[Writer]) -> None:
 
 
 def shared(path: Path, writers: list[Writer]) -> None:
-    """The same, announced after a sync that processes share."""
-    with _database(path, durable_commit="shared") as db:
+    """The same, announced after a sync that processes share.
+
+    It ends where one of these was killed in a sync, and nobody is left who was there before: who
+    shares syncs is refused then, as he should be, until all of them are gone.
+    """
+    with suppress(oxlite.SyncFailedError), _database(path, durable_commit="shared") as db:
         _notifies(db, writers[0])
 
 
@@ -299,6 +303,11 @@ Publish = Callable[[Path, list[Writer]], None]
 
 OURS: tuple[Publish, ...] = (notify, crowd, shared, write, connection, trigger, tasks)
 OTHERS: tuple[Publish, ...] = (insert, inserts, other_trigger, comes_and_goes)
+
+
+def may_end(publish: Publish) -> bool:
+    """Whether it may end by itself."""
+    return publish is shared
 
 
 def writers_of(publish: Publish) -> int:

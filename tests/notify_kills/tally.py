@@ -14,6 +14,7 @@ WATCHERS_STOPPED = "of these, the one that watches the files"
 ENDS = "ended as they should: processes that listen"
 CHECKPOINTS = "checkpoints (TRUNCATE) of another program"
 VACUUMS = "VACUUM by another program"
+REFUSED = "ended by themselves: publishers that share syncs, after a kill in a sync"
 ROUNDS = "rounds, after which all had arrived"
 CALM = "rounds in which nobody is killed, and other programs notify after a rest"
 AWAYS = "lives that stayed away, or took nothing, for 1,500 to 120,000 notifications"
@@ -54,6 +55,7 @@ _ROWS = (
     STOPS,
     WATCHERS_STOPPED,
     ENDS,
+    REFUSED,
     CHECKPOINTS,
     VACUUMS,
     AWAYS,
