@@ -599,3 +599,40 @@ def test_a_table_that_was_dropped_is_made_anew_and_is_another_epoch(tmp_path: Pa
         assert next(going_on).payload == "anew"
         with pytest.raises(oxlite.NotificationsLost):
             db.listen("orders", since=position)
+
+
+_LEAVES_A_DATABASE = {
+    "closed": """
+with oxlite.Database(path) as db, db.listen("*") as listener:
+    db.notify("orders", "x")
+    next(listener)
+os._exit(0)
+""",
+    "left open": """
+db = oxlite.Database(path)
+listener = db.listen("*")
+db.notify("orders", "x")
+next(listener)
+""",
+    "left open by asyncio": """
+import asyncio, oxlite.aio
+async def main():
+    db = oxlite.aio.Database(path)
+    listener = db.listen("*")
+    await db.notify("orders", "x")
+    await anext(listener)
+    return db, listener
+kept = asyncio.run(main())
+""",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is shared by /dev/shm on Linux")
+@pytest.mark.parametrize("end", _LEAVES_A_DATABASE)
+def test_a_process_that_ends_leaves_no_shared_memory(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "app.db"
+    script = f"import os, sys\nimport oxlite\npath = sys.argv[1]\n{_LEAVES_A_DATABASE[end]}"
+    for _ in range(5):
+        command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
+        subprocess.run(command, check=True, timeout=LIMIT_SECONDS)
+        assert not signals_page_of(path).exists()

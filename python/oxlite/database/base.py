@@ -5,6 +5,7 @@ Invariants:
 - In a forked child the connections of the parent are left alone, and new ones opened.
 """
 
+import atexit
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -40,6 +41,13 @@ def _begin_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
+
+
+@atexit.register
+def _end_all_listening() -> None:
+    """Leave no memory behind that was shared with other processes, whoever forgot to close."""
+    for database in list(_databases):
+        database._end_listening()
 
 
 class DatabaseBase(ABC):

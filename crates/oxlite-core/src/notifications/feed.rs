@@ -17,6 +17,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxlite_sqlite::{Mutex, Value, codes, fork_generation, spawn_quietly};
@@ -119,8 +120,8 @@ struct FeedState {
     inboxes: Vec<Arc<Inbox>>,
     epoch: Option<Epoch>,
     is_closed: bool,
-    /// Whether its threads have been started.
-    has_threads: bool,
+    /// Those that read and watch, once they have been started.
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// What one listener has not taken yet.
@@ -167,7 +168,7 @@ impl Feed {
                 inboxes: Vec::new(),
                 epoch: None,
                 is_closed: false,
-                has_threads: false,
+                threads: Vec::new(),
             }),
             generation: fork_generation(),
         })))
@@ -219,15 +220,14 @@ impl Feed {
         shared
             .signals
             .watch_from(found.map_or(0, |found| found.latest));
-        if !state.has_threads {
-            let its = Arc::clone(shared);
-            spawn_quietly("oxlite-notify", STACK_BYTES, move || its.run())
-                .and_then(|_| {
-                    let its = Arc::clone(shared);
-                    spawn_quietly("oxlite-watch", STACK_BYTES, move || its.watch())
-                })
+        if state.threads.is_empty() {
+            let (reads, watches) = (Arc::clone(shared), Arc::clone(shared));
+            let reader = spawn_quietly("oxlite-notify", STACK_BYTES, move || reads.run())
                 .map_err(|error| no_signals(&error))?;
-            state.has_threads = true;
+            state.threads.push(reader);
+            let watcher = spawn_quietly("oxlite-watch", STACK_BYTES, move || watches.watch())
+                .map_err(|error| no_signals(&error))?;
+            state.threads.push(watcher);
         }
         state.inboxes.push(Arc::clone(&inbox));
         shared.station.want(&state.topics());
@@ -240,8 +240,23 @@ impl Feed {
         }))
     }
 
-    /// Ends all listeners.
+    /// Ends all listeners, and waits for the threads to end: a process that goes on to its own end leaves nothing
+    /// behind. To be called by whoever holds no lock that a log message may want.
     pub fn close(&self) {
+        self.end();
+        if self.0.generation != fork_generation() {
+            return;
+        }
+        let threads = std::mem::take(&mut self.0.state.lock().threads);
+        let here = std::thread::current().id();
+        // A thread that is told to close by its own log message does not wait for itself.
+        for thread in threads.into_iter().filter(|its| its.thread().id() != here) {
+            let _ = thread.join();
+        }
+    }
+
+    /// Ends all listeners, and has the threads end.
+    fn end(&self) {
         if self.0.generation != fork_generation() {
             return;
         }
@@ -253,12 +268,14 @@ impl Feed {
         drop(state);
         self.0.station.ring();
         self.0.is_over.ring();
+        // They may wait for a lock.
+        self.0.connection.interrupt();
     }
 }
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.close();
+        self.end();
     }
 }
 
