@@ -310,16 +310,6 @@ def test_a_task_that_is_cancelled_while_it_waits_has_taken_nothing(tmp_path: Pat
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("profile", "can_lose"), [("web", 1), ("durable", 0)])
-def test_a_database_says_whether_the_power_can_take_commits_back(
-    tmp_path: Path, profile: Literal["web", "durable"], can_lose: int
-) -> None:
-    with oxlite.Database(tmp_path / "app.db", profile=profile) as db:
-        db.notify("orders")
-        sql = "SELECT can_lose_commits FROM oxlite_notification_epoch"
-        assert db.query_one(sql) == (can_lose,)
-
-
 def test_the_time_that_a_task_listens_for_counts_anew_from_each_notification(
     tmp_path: Path,
 ) -> None:
@@ -529,15 +519,118 @@ print("ended", unraised)
     assert said.stdout == "ended []\n"
 
 
-def test_who_may_lose_commits_notes_it_though_another_has_made_the_table(tmp_path: Path) -> None:
+def _copy_over(path: Path, other: Path) -> None:
+    """Put the content of another database into the file, as ``.restore`` does."""
+    with closing(stdlib.connect(other)) as source, closing(stdlib.connect(path)) as target:
+        source.backup(target)
+
+
+def test_a_database_that_is_restored_in_place_is_another_history(tmp_path: Path) -> None:
+    path, other = tmp_path / "app.db", tmp_path / "other.db"
+    with oxlite.Database(other) as db:
+        for number in range(50):
+            db.notify("orders", f"other {number}")
+    with oxlite.Database(path) as db:
+        listener = db.listen("orders", timeout=LIMIT_SECONDS)
+        for number in range(3):
+            db.notify("orders", str(number))
+        assert [next(listener).payload for _ in range(3)] == ["0", "1", "2"]
+        # The numbers go on: nothing but the key of the history tells.
+        _copy_over(path, other)
+        with pytest.raises(oxlite.NotificationsLost) as caught:
+            next(listener)
+        anew = db.listen("orders", since=caught.value.resume_from, timeout=LIMIT_SECONDS)
+        assert [next(anew).payload for _ in range(50)] == [f"other {each}" for each in range(50)]
+
+
+def test_who_listens_disturbs_nobody_whose_profile_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "app.db"
-    noted = "SELECT can_lose_commits FROM oxlite_notification_epoch"
     with oxlite.Database(path, profile="durable") as durable:
+        listener = durable.listen("orders", timeout=LIMIT_SECONDS)
         durable.notify("orders", "one")
-        assert durable.execute(noted).rows == [(0,)]
-    with oxlite.Database(path, profile="web") as web:
-        web.notify("orders", "two")
-        assert web.execute(noted).rows == [(1,)]
+        position = next(listener).position
+        with oxlite.Database(path, profile="web") as web, web.listen("orders"):
+            web.notify("orders", "two")
+            assert next(listener).payload == "two"
+            again = web.listen("orders", since=position, timeout=LIMIT_SECONDS)
+            assert next(again).payload == "two"
+
+
+def test_one_listens_to_a_database_that_cannot_be_written_for_now(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        db.execute("CREATE TABLE t (a)")
+        with closing(stdlib.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with oxlite.Database(path, timeout=0.2) as reader:
+                # The table is not there, and cannot be made.
+                listener = reader.listen("orders", timeout=LIMIT_SECONDS)
+                other.execute("ROLLBACK")
+                db.notify("orders", "x")
+                assert next(listener).payload == "x"
+
+
+def test_one_listens_while_somebody_writes(tmp_path: Path) -> None:
+    with oxlite.Database(tmp_path / "app.db") as db:
+        db.notify("orders", "before")
+        with db.write() as connection:
+            listener = db.listen("orders", timeout=LIMIT_SECONDS)
+            db.notify("orders", "x", connection=connection)
+        assert next(listener).payload == "x"
+
+
+def test_other_programs_channels_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        listener = db.listen("*", timeout=LIMIT_SECONDS)
+        with closing(stdlib.connect(path)) as other, other:
+            other.execute("INSERT INTO oxlite_notification (channel) VALUES ('a*b')")
+        assert next(listener).channel == "a*b"
+
+
+def test_a_task_that_catches_up_lets_others_have_a_turn(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with oxlite.aio.Database(tmp_path / "app.db") as db:
+            await db.notify("orders", "first")
+            listener = db.listen("orders", timeout=LIMIT_SECONDS)
+            rows = [("orders", str(number)) for number in range(900)]
+            await db.executemany(
+                "INSERT INTO oxlite_notification (channel, payload) VALUES (?, ?)", rows
+            )
+            turns = 0
+
+            async def others() -> None:
+                nonlocal turns
+                while True:
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            await anext(listener)
+            task = asyncio.ensure_future(others())
+            for _ in rows[1:]:
+                await anext(listener)
+            task.cancel()
+            assert turns >= 10
+
+    asyncio.run(main())
+
+
+def test_a_thread_that_listens_says_nothing_at_the_end_of_the_process(tmp_path: Path) -> None:
+    script = """
+import sys, threading, time, oxlite
+db = oxlite.Database(sys.argv[1])
+begun = threading.Event()
+def listen():
+    listener = db.listen("orders")
+    begun.set()
+    list(listener)
+threading.Thread(target=listen, daemon=True).start()
+begun.wait()
+time.sleep(0.1)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "app.db")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stderr == ""
 
 
 def test_what_follows_a_position_of_a_file_without_the_table_is_lost(tmp_path: Path) -> None:

@@ -1341,9 +1341,31 @@ class Announcement:
     def __new__(cls, path: str, channel: str) -> Self: ...
     def check(self, connection: Connection) -> None:
         """`ProgrammingError` if the main database of `connection` is not the one at the path."""
-    def follow(self, connection: Connection) -> None:
+    @staticmethod
+    def of_rows(path: str, prefix: str) -> Announcement:
+        """staticmethod(function) -> method
+
+        Convert a function to be a static method.
+
+        A static method does not receive an implicit first argument. To declare a static
+        method, use this idiom:
+
+             class C:
+                 @staticmethod
+                 def f(arg1, arg2, argN):
+                     ...
+
+        It can be called either on the class (e.g. C.f()) or on an instance (e.g. C().f()).
+        Both the class and the instance are ignored, and neither is passed implicitly as the
+        first argument to the method.
+
+        Static methods in Python are similar to those found in Java or C++. For a more
+        advanced concept, see the classmethod builtin.
+        """
+    def follow(self, connection: Connection, names: list[str] = ...) -> None:
         """Announces it when the transaction ends that is open on `connection`, which has
-        inserted it.
+        inserted it. `names`: what was returned in the first column of the rows, if topics
+        are named there.
         """
 
 @final
@@ -1352,8 +1374,28 @@ class Feed:
     def __new__(cls, connection: Connection) -> Self: ...
     def listen(self, channels: list[str], since: str | None) -> Subscription:
         """Listens to `channels` from now on, or from after the position `since`."""
+    def hear(self, topics: list[str]) -> Hearing:
+        """Hears whenever rows come to a table of Oxlite's that names one of `topics`, whoever
+        commits them.
+        """
+    def close(self, quietly: bool = False) -> None:
+        """Ends all who listen. With `quietly` that is no error to them."""
+
+@final
+class Hearing:
+    """Hears of rows in tables of Oxlite's."""
+    def seen(self) -> int:
+        """The number of the latest signal, to be asked for before one looks at the database."""
+    def has_newer(self, seen: int) -> bool:
+        """Whether there is a signal with a greater number; if not, the descriptor is readable
+        when there is one.
+        """
+    def is_replaced(self) -> bool:
+        """Whether the name of the database leads to another file, or to none."""
+    def fileno(self) -> int:
+        """Readable when there is news."""
     def close(self) -> None:
-        """Ends all who listen."""
+        """Hears no longer."""
 
 @final
 class Subscription:
@@ -1366,6 +1408,9 @@ class Subscription:
         """Readable while one waits, and after the end."""
     def close(self) -> None:
         """Listens no longer, and wakes whoever waits."""
+
+def has_notifications(connection: Connection) -> bool:
+    """Whether the table of notifications is there."""
 
 def prepare_notifications(connection: Connection) -> None:
     """Makes the table of notifications if it is not there, in the transaction that is open or

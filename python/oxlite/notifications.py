@@ -139,7 +139,6 @@ def insert(
         oxlite.sqlite3.ProgrammingError: The connection is to another file.
     """
     announcement.check(connection)
-    # It notes as well whether this connection's commits can be lost with the power.
     prepare_notifications(connection)
     connection.execute(INSERT, (channel, payload)).close()
     announcement.follow(connection)

@@ -23,8 +23,9 @@ mod store;
 mod watch;
 
 pub use channel::{CHANNEL_BYTES_AT_MOST, Channel, Pattern};
-pub use feed::{End, Feed, Lost, Notification, Subscription};
+pub use feed::{End, Feed, Hearing, Lost, Notification, Subscription};
 pub use position::Position;
 pub use store::{
-    INSERT, PAYLOAD_BYTES_AT_MOST, announce, check_payload, is_missing, notifying, prepare,
+    INSERT, PAYLOAD_BYTES_AT_MOST, announce, check_payload, is_missing, is_prepared, notifying,
+    prepare,
 };

@@ -45,7 +45,14 @@ pub struct Request {
 #[derive(Clone)]
 pub struct Announcement {
     signals: Arc<Signals>,
-    topics: Box<[Topic]>,
+    topics: Topics,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Topics {
+    Known(Box<[Topic]>),
+    /// Each row of the answer has the end of a topic's name in its first column; this is the beginning of all.
+    OfRows(Box<str>),
 }
 
 impl Announcement {
@@ -53,14 +60,29 @@ impl Announcement {
     pub fn of(channel: &Channel, signals: Arc<Signals>) -> Self {
         Self {
             signals,
-            topics: channel.topics().into(),
+            topics: Topics::Known(channel.topics().into()),
+        }
+    }
+
+    /// Of the topics that the rows of the answer name in their first column, each after `prefix`.
+    pub fn of_rows(prefix: &str, signals: Arc<Signals>) -> Self {
+        Self {
+            signals,
+            topics: Topics::OfRows(prefix.into()),
         }
     }
 
     /// Signals when the transaction that is open has ended.
-    fn follow(&self, locked: &Locked<'_>) {
-        let this = self.clone();
-        locked.when_transaction_has_ended(move || this.signals.signal(&this.topics));
+    fn follow(&self, locked: &Locked<'_>, answer: &Answer) {
+        let topics: Box<[Topic]> = match &self.topics {
+            Topics::Known(topics) => topics.clone(),
+            Topics::OfRows(prefix) => answer.topics(prefix),
+        };
+        if topics.is_empty() {
+            return;
+        }
+        let signals = Arc::clone(&self.signals);
+        locked.when_transaction_has_ended(move || signals.signal(&topics));
     }
 }
 
@@ -134,7 +156,7 @@ impl Request {
         }
         let mut answer = outcome?;
         if let Some(announces) = &self.announces {
-            announces.follow(locked);
+            announces.follow(locked, &answer);
         }
         answer.last_insert_rowid = has_inserted.then_some(rowid);
         Ok(answer)
@@ -233,6 +255,21 @@ fn bind(
 }
 
 impl Answer {
+    /// The topics that are named in the first column, each once.
+    fn topics(&self, prefix: &str) -> Box<[Topic]> {
+        let names = self.rows.iter().step_by(self.columns.len().max(1));
+        let mut topics: Vec<_> = names
+            .filter_map(|name| match name {
+                Value::Text(name) => std::str::from_utf8(name).ok(),
+                _ => None,
+            })
+            .map(|name| Topic::named(&format!("{prefix}{name}")))
+            .collect();
+        topics.sort_unstable();
+        topics.dedup();
+        topics.into()
+    }
+
     /// Keeps the row that is ready.
     fn take_row(
         &mut self,

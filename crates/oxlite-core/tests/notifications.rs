@@ -157,7 +157,7 @@ fn what_was_rolled_back_never_was() {
         );
         writer.run(&locked, "BEGIN IMMEDIATE").expect("the lock");
         writer.run(&locked, &insert).expect("a row");
-        announce(&locked, &orders, Arc::clone(&signals));
+        announce(&locked, orders.topics().into(), Arc::clone(&signals));
         assert!(
             subscription.take().expect("no end").is_none(),
             "before the end"

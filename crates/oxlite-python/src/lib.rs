@@ -93,7 +93,9 @@ mod native {
     #[pymodule_export]
     use crate::loan::Loan;
     #[pymodule_export]
-    use crate::notifications::{Announcement, Feed, Subscription, prepare_notifications};
+    use crate::notifications::{
+        Announcement, Feed, Hearing, Subscription, has_notifications, prepare_notifications,
+    };
     #[pymodule_export]
     use crate::options::enable_shared_cache;
     #[pymodule_export]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxlite_core::{
-    Announcement as Announced, Channel, End, Feed as Core, Notification, Pattern, Position,
-    Signals, Subscription as Subscribed, Value, timeout_from_seconds,
+    Announcement as Announced, Channel, End, Feed as Core, Hearing as Heard, Mutex, Notification,
+    Pattern, Position, Signals, Subscription as Subscribed, Topic, Value, timeout_from_seconds,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -21,6 +21,16 @@ use crate::exceptions::{NotificationsLost, ProgrammingError};
 use crate::gil::without;
 use crate::lock::lock;
 use crate::values::object_of_value;
+
+/// Whether the table of notifications is there.
+#[pyfunction]
+pub(crate) fn has_notifications(py: Python<'_>, connection: &Connection) -> PyResult<bool> {
+    let core = connection.core()?;
+    let locked = lock(py, core)?;
+    let outcome =
+        crate::gil::detached(py, &locked, |locked| oxlite_core::is_prepared(core, locked));
+    outcome.map_err(|error| from_core(py, error))
+}
 
 /// Makes the table of notifications if it is not there, in the transaction that is open or in one of its own.
 #[pyfunction]
@@ -38,19 +48,29 @@ pub(crate) fn prepare_notifications(py: Python<'_>, connection: &Connection) -> 
 #[pyclass(module = "oxlite._native", frozen)]
 pub(crate) struct Announcement {
     path: PathBuf,
-    channel: Channel,
+    of: Announces,
     signals: Option<Arc<Signals>>,
+}
+
+enum Announces {
+    Notification(Channel),
+    /// Each row that a statement returns has the end of a topic's name in its first column, after this.
+    Rows(String),
 }
 
 #[pymethods]
 impl Announcement {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, channel: &str) -> PyResult<Self> {
-        Ok(Self {
-            channel: Channel::named(channel).map_err(|error| from_core(py, error))?,
-            signals: without(py, || Signals::of(&path)).ok(),
-            path,
-        })
+        let channel = Channel::named(channel).map_err(|error| from_core(py, error))?;
+        Ok(Self::of(py, path, Announces::Notification(channel)))
+    }
+
+    /// What is signalled when a statement is committed: the topics that its rows name in their first column, after
+    /// `prefix`.
+    #[staticmethod]
+    fn of_rows(py: Python<'_>, path: PathBuf, prefix: String) -> Self {
+        Self::of(py, path, Announces::Rows(prefix))
     }
 
     /// `ProgrammingError` if the main database of `connection` is not the one at the path.
@@ -78,21 +98,41 @@ impl Announcement {
         )))
     }
 
-    /// Announces it when the transaction ends that is open on `connection`, which has inserted it.
-    fn follow(&self, py: Python<'_>, connection: &Connection) -> PyResult<()> {
+    /// Announces it when the transaction ends that is open on `connection`, which has inserted it. `names`: what was
+    /// returned in the first column of the rows, if topics are named there.
+    #[pyo3(signature = (connection, names=Vec::new()))]
+    fn follow(&self, py: Python<'_>, connection: &Connection, names: Vec<String>) -> PyResult<()> {
         let Some(signals) = &self.signals else {
             return Ok(());
         };
+        let topics = match &self.of {
+            Announces::Notification(channel) => channel.topics().into(),
+            Announces::Rows(prefix) => {
+                let topic = |name: &String| Topic::named(&format!("{prefix}{name}"));
+                names.iter().map(topic).collect()
+            }
+        };
         let locked = lock(py, connection.core()?)?;
-        oxlite_core::announce(&locked, &self.channel, Arc::clone(signals));
+        oxlite_core::announce(&locked, topics, Arc::clone(signals));
         Ok(())
     }
 }
 
 impl Announcement {
+    fn of(py: Python<'_>, path: PathBuf, of: Announces) -> Self {
+        Self {
+            signals: without(py, || Signals::of(&path)).ok(),
+            of,
+            path,
+        }
+    }
+
     pub(crate) fn announced(&self) -> Option<Announced> {
-        let signals = self.signals.as_ref()?;
-        Some(Announced::of(&self.channel, Arc::clone(signals)))
+        let signals = Arc::clone(self.signals.as_ref()?);
+        Some(match &self.of {
+            Announces::Notification(channel) => Announced::of(channel, signals),
+            Announces::Rows(prefix) => Announced::of_rows(prefix, signals),
+        })
     }
 }
 
@@ -135,9 +175,21 @@ impl Feed {
         }
     }
 
-    /// Ends all who listen.
-    fn close(&self, py: Python<'_>) {
-        without(py, || self.core.close());
+    /// Hears whenever rows come to a table of Oxlite's that names one of `topics`, whoever commits them.
+    fn hear(&self, py: Python<'_>, topics: Vec<String>) -> PyResult<Hearing> {
+        let topics = topics.iter().map(|topic| Topic::named(topic)).collect();
+        let hearing = without(py, || self.core.hear(topics));
+        let hearing = hearing.map_err(|error| from_core(py, error))?;
+        Ok(Hearing(Mutex::new(Some(hearing))))
+    }
+
+    /// Ends all who listen. With `quietly` that is no error to them.
+    #[pyo3(signature = (quietly=false))]
+    fn close(&self, py: Python<'_>, quietly: bool) {
+        without(py, || match quietly {
+            true => self.core.leave(),
+            false => self.core.close(),
+        });
     }
 }
 
@@ -186,6 +238,53 @@ impl Subscription {
     /// Listens no longer, and wakes whoever waits.
     fn close(&self, py: Python<'_>) {
         without(py, || self.0.close());
+    }
+}
+
+/// Hears of rows in tables of Oxlite's.
+#[pyclass(module = "oxlite._native", frozen)]
+pub(crate) struct Hearing(Mutex<Option<Heard>>);
+
+#[pymethods]
+impl Hearing {
+    /// The number of the latest signal, to be asked for before one looks at the database.
+    fn seen(&self) -> PyResult<u64> {
+        self.with(|hearing| Ok(hearing.seen()))
+    }
+
+    /// Whether there is a signal with a greater number; if not, the descriptor is readable when there is one.
+    fn has_newer(&self, py: Python<'_>, seen: u64) -> PyResult<bool> {
+        self.with(|hearing| {
+            let newer = hearing.has_newer(seen);
+            newer.map_err(|error| from_core(py, error))
+        })
+    }
+
+    /// Whether the name of the database leads to another file, or to none.
+    fn is_replaced(&self) -> PyResult<bool> {
+        self.with(|hearing| Ok(hearing.is_replaced()))
+    }
+
+    /// Readable when there is news.
+    fn fileno(&self) -> PyResult<i32> {
+        self.with(|hearing| Ok(hearing.descriptor()))
+    }
+
+    /// Hears no longer.
+    fn close(&self, py: Python<'_>) {
+        let ended = self.0.lock().take();
+        without(py, || drop(ended));
+    }
+}
+
+impl Hearing {
+    fn with<T>(&self, ask: impl FnOnce(&Heard) -> PyResult<T>) -> PyResult<T> {
+        match &*self.0.lock() {
+            Some(hearing) => ask(hearing),
+            None => Err(ProgrammingError::new_err(
+                "Cannot operate on a closed Database.",
+            )),
+        }
     }
 }
 

@@ -311,6 +311,12 @@ class Database(DatabaseBase):
         async with self._borrowed(self._writer) as connection:
             await connection.run_sync(prepare_notifications)
 
+    async def _prepare_listening(self) -> None:
+        """Make the table, so that other programs can insert; if it can be made."""
+        if not self._has_notifications():
+            with suppress(sqlite3.Error):
+                await self._prepare_notifications()
+
     def listen(
         self, *channels: str, since: str | None = None, timeout: float | None = None
     ) -> Listener:
@@ -323,7 +329,7 @@ class Database(DatabaseBase):
         ``oxlite.Database.listen``.
         """
         subscription = self._subscribe(channels, since)
-        return Listener(subscription, timeout, self._prepare_notifications, self)
+        return Listener(subscription, timeout, self._prepare_listening, self)
 
     async def _write(
         self,

@@ -13,7 +13,11 @@ from oxlite._native import Announcement, Subscription
 from oxlite.aio.connection import Connection
 from oxlite.notifications import Notification, insert
 
-__all__ = ["Listener", "notify_with"]
+__all__ = ["Listener", "notify_with", "readable"]
+
+
+_YIELD_EVERY = 64
+"""After so many notifications that were there already, other tasks have a turn."""
 
 
 class Listener:
@@ -34,6 +38,7 @@ class Listener:
         # Makes the table, so that others can insert; once.
         self._prepare: Callable[[], Awaitable[None]] | None = prepare
         self._is_waiting = False
+        self._taken = 0
         # Kept open while somebody listens.
         self._database: object = database
 
@@ -59,16 +64,19 @@ class Listener:
             self._is_waiting = False
 
     async def _next(self) -> Notification:
-        if self._prepare is not None:
-            await self._prepare()
-            self._prepare = None
+        self._taken += 1
+        if self._taken % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
         try:
             async with asyncio.timeout(self._timeout):
+                if self._prepare is not None:
+                    await self._prepare()
+                    self._prepare = None
                 while (subscription := self._subscription) is not None:
                     taken = subscription.take(0.0)
                     if taken is not None:
                         return Notification(*taken)
-                    await _readable(subscription.fileno())
+                    await readable(subscription.fileno())
         except TimeoutError:
             pass
         raise StopAsyncIteration
@@ -89,7 +97,7 @@ class Listener:
         await self.aclose()
 
 
-async def _readable(descriptor: int) -> None:
+async def readable(descriptor: int) -> None:
     """Wait until something can be read."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[None] = loop.create_future()

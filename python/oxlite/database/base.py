@@ -15,7 +15,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import Announcement, Feed, Subscription
+from oxlite._native import Announcement, Feed, Hearing, Subscription, has_notifications
 from oxlite.connection import BusyPolicy, ConnectOptions, ProfileName
 from oxlite.database.factory import ConnectionFactory
 from oxlite.database.statistics import DatabaseStatistics, statistics
@@ -47,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 def _end_all_listening() -> None:
     """Leave no memory behind that was shared with other processes, whoever forgot to close."""
     for database in list(_databases):
-        database._end_listening()
+        database._end_listening(quietly=True)
 
 
 class DatabaseBase(ABC):
@@ -139,17 +139,34 @@ class DatabaseBase(ABC):
         # Whether this one has made the table of notifications, or found it.
         self._can_notify = False
         self._announced: Announcement | None = None
+        self._announced_rows: Announcement | None = None
 
     def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
         """Listen to channels from now on; the first one opens a reader for all."""
         self._check()
         names = channels_of(channels)
+        return self._opened_feed().listen(names, since)
+
+    def _hear(self, topics: list[str]) -> Hearing:
+        """Hear whenever rows come to a table of Oxlite's that names one of the topics."""
+        self._check()
+        return self._opened_feed().hear(topics)
+
+    def _opened_feed(self) -> Feed:
         with self._feed_lock:
             if self._feed is None:
+                self._check()  # it may have been closed meanwhile
                 reader = self._factory.reader()
                 self._feed = Feed(reader), reader
             feed, _reader = self._feed
-        return feed.listen(names, since)
+        return feed
+
+    def _has_notifications(self) -> bool:
+        """Whether there is a table of notifications; asked of the reader of those who listen."""
+        self._opened_feed()
+        with self._feed_lock:
+            self._check()
+            return self._feed is not None and has_notifications(self._feed[1])
 
     def _announcement(self, channel: str) -> Announcement:
         """What is signalled when a notification in a channel is committed.
@@ -159,14 +176,22 @@ class DatabaseBase(ABC):
         announcement = self._announced = Announcement(self._factory.path, channel)
         return announcement
 
-    def _end_listening(self) -> None:
+    def _row_announcement(self, prefix: str) -> Announcement:
+        """What is signalled when a statement is committed: what its rows name, after a prefix."""
+        announcement = self._announced_rows
+        if announcement is None:
+            announcement = Announcement.of_rows(self._factory.path, prefix)
+            self._announced_rows = announcement
+        return announcement
+
+    def _end_listening(self, quietly: bool = False) -> None:
         """End all who listen, and announce nothing more."""
-        self._announced = None
+        self._announced = self._announced_rows = None
         with self._feed_lock:
             ended, self._feed = self._feed, None
         if ended is not None:
             feed, reader = ended
-            feed.close()
+            feed.close(quietly)
             reader.close()
 
     @abstractmethod

@@ -55,6 +55,7 @@ from oxlite.notifications import (
     INSERT,
     Listener,
     Payload,
+    channels_of,
     encoded,
     insert,
     is_missing,
@@ -375,8 +376,11 @@ class Database(DatabaseBase):
             oxlite.sqlite3.Error: The database cannot be read.
         """
         self._check()
-        with self._lent_writer() as writer:
-            prepare_notifications(writer)
+        channels_of(channels)
+        if not self._has_notifications():
+            # So that other programs can insert. Where it cannot be made, whoever notifies makes it.
+            with suppress(sqlite3.Error), self._lent_writer() as writer:
+                prepare_notifications(writer)
         return Listener(self._subscribe(channels, since), timeout, self)
 
     def checkpoint(

@@ -36,7 +36,7 @@ impl Channel {
     }
 
     /// What a notification in it signals.
-    pub(crate) fn topics(&self) -> [Topic; 2] {
+    pub fn topics(&self) -> [Topic; 2] {
         [topic_of(&self.0), ANY]
     }
 }

@@ -12,6 +12,7 @@
 //!   one silences it, under the lock under which others are added.
 //! - A forked child has no thread: it is refused.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -24,17 +25,20 @@ use oxlite_sqlite::{Mutex, Value, codes, fork_generation, spawn_quietly};
 
 use super::channel::{Channel, EVERYBODY, Pattern};
 use super::position::{Epoch, Position};
-use super::store::{self, State};
+use super::store::{self, Looked, State};
 use super::watch::{self, Look};
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::file::numbers::FileNumbers;
-use crate::signals::{Signals, Station, Topic};
+use crate::signals::{Listener, Signals, Station, Topic};
 use crate::wait::bell::Bell;
 
 /// What waits for a listener, at most: so many, and bytes of payload, beside the last one.
 const WAITING_AT_MOST: usize = 1024;
 const WAITING_BYTES_AT_MOST: usize = 4 << 20;
+
+/// How soon one reads again where the file was locked for as long as a connection waits.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// Its thread runs a query.
 const STACK_BYTES: usize = 512 * 1024;
@@ -118,10 +122,10 @@ struct Shared {
 
 struct FeedState {
     inboxes: Vec<Arc<Inbox>>,
-    epoch: Option<Epoch>,
     is_closed: bool,
-    /// Those that read and watch, once they have been started.
-    threads: Vec<JoinHandle<()>>,
+    /// The threads that read and watch, once they have been started.
+    reader: Option<JoinHandle<()>>,
+    watcher: Option<JoinHandle<()>>,
 }
 
 /// What one listener has not taken yet.
@@ -134,6 +138,8 @@ struct Inbox {
 struct Content {
     waiting: VecDeque<Arc<Notification>>,
     bytes: usize,
+    /// Of which history; none as long as there was no table.
+    epoch: Option<Epoch>,
     /// All up to this one have been read for it.
     read: i64,
     /// Whether there was no room for one that has been read.
@@ -166,9 +172,9 @@ impl Feed {
             is_over: Bell::new().map_err(|error| no_signals(&error))?,
             state: Mutex::new(FeedState {
                 inboxes: Vec::new(),
-                epoch: None,
                 is_closed: false,
-                threads: Vec::new(),
+                reader: None,
+                watcher: None,
             }),
             generation: fork_generation(),
         })))
@@ -188,6 +194,7 @@ impl Feed {
             content: Mutex::new(Content {
                 waiting: VecDeque::new(),
                 bytes: 0,
+                epoch: None,
                 read: 0,
                 is_full: false,
                 end: None,
@@ -198,7 +205,6 @@ impl Feed {
         if state.is_closed {
             return Err(closed());
         }
-        state.epoch = found.map(|found| found.epoch);
         let begins = match (since, found) {
             (None, found) => found.map_or(0, |found| found.latest),
             (Some(since), Some(found)) => match lost(since.number, Some(since.epoch), &found) {
@@ -216,18 +222,19 @@ impl Feed {
                 }
             },
         };
-        inbox.content.lock().read = begins;
+        {
+            let mut content = inbox.content.lock();
+            content.read = begins;
+            content.epoch = found.map(|found| found.epoch);
+        }
         shared
             .signals
             .watch_from(found.map_or(0, |found| found.latest));
-        if state.threads.is_empty() {
-            let (reads, watches) = (Arc::clone(shared), Arc::clone(shared));
-            let reader = spawn_quietly("oxlite-notify", STACK_BYTES, move || reads.run())
-                .map_err(|error| no_signals(&error))?;
-            state.threads.push(reader);
-            let watcher = spawn_quietly("oxlite-watch", STACK_BYTES, move || watches.watch())
-                .map_err(|error| no_signals(&error))?;
-            state.threads.push(watcher);
+        state.begin_to_watch(shared)?;
+        if state.reader.is_none() {
+            let its = Arc::clone(shared);
+            let reader = spawn_quietly("oxlite-notify", STACK_BYTES, move || its.run());
+            state.reader = Some(reader.map_err(|error| no_signals(&error))?);
         }
         state.inboxes.push(Arc::clone(&inbox));
         shared.station.want(&state.topics());
@@ -240,30 +247,67 @@ impl Feed {
         }))
     }
 
+    /// Hears whenever rows come to a table of Oxlite's that names one of `topics`, whoever commits them.
+    pub fn hear(&self, mut topics: Vec<Topic>) -> Result<Hearing> {
+        let shared = &self.0;
+        shared.check()?;
+        // By which it hears that the file was replaced.
+        topics.push(EVERYBODY);
+        let found = shared.read_state()?;
+        let mut state = shared.state.lock();
+        if state.is_closed {
+            return Err(closed());
+        }
+        shared
+            .signals
+            .watch_from(found.map_or(0, |found| found.latest));
+        let listener = shared.signals.listen(topics);
+        let listener = listener.map_err(|error| no_signals(&error))?;
+        state.begin_to_watch(shared)?;
+        Ok(Hearing {
+            shared: Arc::clone(shared),
+            listener,
+        })
+    }
+
     /// Ends all listeners, and waits for the threads to end: a process that goes on to its own end leaves nothing
     /// behind. To be called by whoever holds no lock that a log message may want.
     pub fn close(&self) {
-        self.end();
+        self.end(&End::Closed);
+        self.join();
+    }
+
+    /// As [`close`](Self::close), but no listener is told: its iteration ends.
+    pub fn leave(&self) {
+        self.end(&End::Left);
+        self.join();
+    }
+
+    fn join(&self) {
         if self.0.generation != fork_generation() {
             return;
         }
-        let threads = std::mem::take(&mut self.0.state.lock().threads);
+        let threads = {
+            let mut state = self.0.state.lock();
+            [state.reader.take(), state.watcher.take()]
+        };
         let here = std::thread::current().id();
         // A thread that is told to close by its own log message does not wait for itself.
-        for thread in threads.into_iter().filter(|its| its.thread().id() != here) {
+        let others = threads.into_iter().flatten();
+        for thread in others.filter(|its| its.thread().id() != here) {
             let _ = thread.join();
         }
     }
 
     /// Ends all listeners, and has the threads end.
-    fn end(&self) {
+    fn end(&self, how: &End) {
         if self.0.generation != fork_generation() {
             return;
         }
         let mut state = self.0.state.lock();
         state.is_closed = true;
         for inbox in state.inboxes.drain(..) {
-            inbox.end(End::Closed);
+            inbox.end(how.clone());
         }
         drop(state);
         self.0.station.ring();
@@ -275,11 +319,20 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.end();
+        self.end(&End::Closed);
     }
 }
 
 impl FeedState {
+    fn begin_to_watch(&mut self, shared: &Arc<Shared>) -> Result<()> {
+        if self.watcher.is_none() {
+            let its = Arc::clone(shared);
+            let watcher = spawn_quietly("oxlite-watch", STACK_BYTES, move || its.watch());
+            self.watcher = Some(watcher.map_err(|error| no_signals(&error))?);
+        }
+        Ok(())
+    }
+
     fn topics(&self) -> Vec<Topic> {
         let patterns = self.inboxes.iter().flat_map(|inbox| inbox.patterns.iter());
         let topics = patterns.map(Pattern::topic);
@@ -322,7 +375,11 @@ impl Shared {
 
     /// What the thread does that watches.
     fn watch(self: &Arc<Self>) {
-        watch::watch(&self.path, &self.signals, &mut Watch(self), &self.is_over);
+        let mut looks = Watch {
+            shared: self,
+            looked: Looked::default(),
+        };
+        watch::watch(&self.path, &self.signals, &mut looks, &self.is_over);
     }
 
     /// What the thread does that reads.
@@ -341,6 +398,10 @@ impl Shared {
                 match self.deliver(&inboxes) {
                     Ok(false) => break,
                     Ok(true) => {}
+                    // Another program has the file for itself: what follows is read when it has not.
+                    Err(Error::Locked { .. }) if !self.state.lock().is_closed => {
+                        std::thread::sleep(TRY_AGAIN_AFTER);
+                    }
                     Err(error) => {
                         for inbox in &inboxes {
                             inbox.end(End::Failed(error.clone()));
@@ -364,24 +425,27 @@ impl Shared {
         let Some(from) = reading.iter().map(|(_, read)| *read).min() else {
             return Ok(false);
         };
-        let epoch = self.state.lock().epoch;
-        let mut epoch = match epoch {
-            Some(epoch) => Some(epoch),
-            // The table was not there when it was looked for last.
-            None => self.read_state()?.map(|found| found.epoch),
-        };
         let mut first = None;
+        let epoch = Cell::new(None);
+        let mut is_of_one_epoch = true;
+        let readers: Vec<_> = reading.iter().map(|(inbox, _)| Arc::clone(inbox)).collect();
         {
             let locked = self.connection.lock().map_err(|_| closed())?;
             store::read_after(
                 &self.connection,
                 &locked,
                 from,
+                |key| {
+                    let its = Epoch::of(&self.path, key);
+                    epoch.set(Some(its));
+                    is_of_one_epoch = readers.iter().all(|inbox| inbox.is_of(its));
+                    is_of_one_epoch
+                },
                 |number, channel, payload| {
                     if *first.get_or_insert(number) != from + 1 {
                         return false; // some may be lost
                     }
-                    let Some(epoch) = epoch else {
+                    let Some(epoch) = epoch.get() else {
                         return false;
                     };
                     let position = Position { epoch, number };
@@ -401,7 +465,7 @@ impl Shared {
                 },
             )?;
         }
-        if first == Some(from + 1) {
+        if is_of_one_epoch && first == Some(from + 1) {
             return Ok(false);
         }
         // None follows, or not the next one.
@@ -411,22 +475,24 @@ impl Shared {
         let Some(found) = self.read_state()? else {
             return Ok(false);
         };
-        self.state.lock().epoch = Some(found.epoch);
-        epoch = epoch.or(Some(found.epoch));
         let mut goes_on = false;
         for inbox in inboxes {
-            goes_on |= inbox.skip(from, epoch, &found, first);
+            goes_on |= inbox.skip(from, &found, first);
         }
-        Ok(goes_on)
+        // Whoever stands elsewhere is read for from there.
+        Ok(goes_on || first.is_some() && reading.iter().any(|(_, read)| *read != from))
     }
 }
 
 /// Looks for what nobody has signalled.
-struct Watch<'s>(&'s Shared);
+struct Watch<'s> {
+    shared: &'s Shared,
+    looked: Looked,
+}
 
 impl Look for Watch<'_> {
     fn look(&mut self, watched: i64) -> Result<i64> {
-        let shared = self.0;
+        let shared = self.shared;
         let mut latest = watched;
         let mut topics = Vec::new();
         if shared.is_replaced() {
@@ -439,14 +505,21 @@ impl Look for Watch<'_> {
                 &shared.connection,
                 &locked,
                 watched,
+                |_key| true,
                 |number, channel, _| {
                     latest = number;
-                    if let Ok(channel) = Channel::named(channel) {
-                        topics.extend(channel.topics());
+                    match Channel::named(channel) {
+                        Ok(channel) => topics.extend(channel.topics()),
+                        // A name that only other programs give.
+                        Err(_) => topics.push(EVERYBODY),
                     }
                     true
                 },
             )?;
+            // A table that is not as it should be makes nobody deaf to the others.
+            if let Ok(others) = store::topics_after(&shared.connection, &locked, &mut self.looked) {
+                shared.signals.signal(&others);
+            }
         }
         if topics.is_empty() {
             let found = shared.read_state()?;
@@ -469,6 +542,11 @@ impl Inbox {
     fn has_room(&self) -> Option<i64> {
         let content = self.content.lock();
         (!content.is_full && content.end.is_none()).then_some(content.read)
+    }
+
+    /// Whether it reads that history; if it has read none yet, it does from now on.
+    fn is_of(&self, epoch: Epoch) -> bool {
+        *self.content.lock().epoch.get_or_insert(epoch) == epoch
     }
 
     /// Offers the notification of that number; whether it may be offered another.
@@ -498,14 +576,18 @@ impl Inbox {
         true
     }
 
-    /// For one that has read up to `read`, after which there is not the next one: it is told what it has lost,
-    /// or goes on after what somebody else has deleted; whether either is so.
-    fn skip(&self, read: i64, epoch: Option<Epoch>, found: &State, first: Option<i64>) -> bool {
+    /// For one of another history, or that has read up to `read`, after which there is not the next one: it is told
+    /// what it has lost, or goes on after what somebody else has deleted; whether either is so.
+    fn skip(&self, read: i64, found: &State, first: Option<i64>) -> bool {
         let mut content = self.content.lock();
-        if content.is_full || content.end.is_some() || content.read != read {
+        let is_of_another_epoch = *content.epoch.get_or_insert(found.epoch) != found.epoch;
+        if content.is_full
+            || content.end.is_some()
+            || (content.read != read && !is_of_another_epoch)
+        {
             return false;
         }
-        if let Some(lost) = lost(read, epoch, found) {
+        if let Some(lost) = lost(content.read, content.epoch, found) {
             drop(content);
             self.end(End::Lost(lost));
             return true;
@@ -597,6 +679,40 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+/// Hears of rows in tables of Oxlite's, until it is dropped.
+///
+/// What is asked first is the number of the latest signal ([`seen`](Self::seen)), then the database, and then whether
+/// there is a newer one.
+pub struct Hearing {
+    shared: Arc<Shared>,
+    listener: Listener,
+}
+
+impl Hearing {
+    /// The number of the latest signal.
+    pub fn seen(&self) -> u64 {
+        self.listener.seen()
+    }
+
+    /// Whether there is a signal with a greater number; if not, the descriptor is readable when there is one.
+    pub fn has_newer(&self, seen: u64) -> Result<bool> {
+        self.shared.check()?;
+        self.listener
+            .wait(seen, Some(Duration::ZERO))
+            .map_err(|error| no_signals(&error))
+    }
+
+    /// For an event loop: readable when there is news.
+    pub fn descriptor(&self) -> i32 {
+        self.listener.descriptor()
+    }
+
+    /// Whether the name of the database leads to another file, or to none.
+    pub fn is_replaced(&self) -> bool {
+        self.shared.is_replaced()
     }
 }
 

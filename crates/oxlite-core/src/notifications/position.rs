@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - Two histories in which one number may mean two notifications have two epochs: another file, a table that
-//!   was made anew, and, where commits can be lost with the power, another start of the machine.
+//!   was made anew, and another start of the machine, since whoever has written may have lost commits with the power
+//!   after others had heard of them.
 //! - A position is text without spaces, fit for the header `Last-Event-ID`.
 
 use std::fmt;
@@ -16,17 +17,14 @@ use crate::error::Error;
 pub struct Epoch(u64);
 
 impl Epoch {
-    /// That of the file at `path`, whose table was made with `key`; of this start of the machine alone, if
-    /// commits can be lost with the power.
-    pub(super) fn of(path: &Path, key: &str, can_lose_commits: bool) -> Self {
+    /// That of the file at `path`, whose table was made with `key`, and of this start of the machine.
+    pub(super) fn of(path: &Path, key: &str) -> Self {
         let mut hasher = Hasher::new();
         hasher.add(key.as_bytes());
         for number in birth(path) {
             hasher.add(&number.to_le_bytes());
         }
-        if can_lose_commits {
-            hasher.add(boot().as_bytes());
-        }
+        hasher.add(boot().as_bytes());
         Self(hasher.0)
     }
 }
@@ -87,7 +85,7 @@ impl Position {
     /// That of a file without a table of notifications.
     pub(super) fn before_the_first(path: &Path) -> Self {
         Self {
-            epoch: Epoch::of(path, "", false),
+            epoch: Epoch::of(path, ""),
             number: 0,
         }
     }
@@ -155,11 +153,8 @@ mod tests {
     #[test]
     fn another_key_and_another_file_are_other_epochs() {
         let here = Path::new("/");
-        assert_eq!(Epoch::of(here, "a", false), Epoch::of(here, "a", false));
-        assert_ne!(Epoch::of(here, "a", false), Epoch::of(here, "b", false));
-        assert_ne!(
-            Epoch::of(here, "a", false),
-            Epoch::of(Path::new("/proc"), "a", false)
-        );
+        assert_eq!(Epoch::of(here, "a"), Epoch::of(here, "a"));
+        assert_ne!(Epoch::of(here, "a"), Epoch::of(here, "b"));
+        assert_ne!(Epoch::of(here, "a"), Epoch::of(Path::new("/proc"), "a"));
     }
 }

@@ -15,7 +15,7 @@ use super::position::Epoch;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::request::{Announcement, Parameters, Request};
-use crate::signals::Signals;
+use crate::signals::{Signals, Topic};
 
 /// The largest payload, in bytes.
 pub const PAYLOAD_BYTES_AT_MOST: usize = 1 << 20;
@@ -29,8 +29,7 @@ pub const INSERT: &str = "INSERT INTO oxlite_notification (channel, payload) VAL
 /// Where the table was dropped its numbers come again: that is another epoch.
 const SCHEMA: &str = "\
 CREATE TABLE IF NOT EXISTS oxlite_notification_epoch (
-  key TEXT NOT NULL,
-  can_lose_commits INTEGER NOT NULL
+  key TEXT NOT NULL
 );
 DELETE FROM oxlite_notification_epoch WHERE NOT EXISTS
   (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'oxlite_notification');
@@ -49,14 +48,13 @@ BEGIN
      WHERE created_at >= CAST((julianday('now') - 2440588.5) * 86400000 AS INTEGER)
      ORDER BY id LIMIT 1), new.id));
 END;
-INSERT INTO oxlite_notification_epoch (key, can_lose_commits)
-SELECT lower(hex(randomblob(8))), 0 WHERE NOT EXISTS (SELECT 1 FROM oxlite_notification_epoch);
+INSERT INTO oxlite_notification_epoch (key)
+SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM oxlite_notification_epoch);
 ";
 
 /// Fails where either table is missing.
-const EPOCH: &str = "SELECT key, can_lose_commits, (SELECT id FROM oxlite_notification LIMIT 0) \
-                     FROM oxlite_notification_epoch";
-const CAN_LOSE: &str = "UPDATE oxlite_notification_epoch SET can_lose_commits = 1";
+const EPOCH: &str =
+    "SELECT key, (SELECT id FROM oxlite_notification LIMIT 0) FROM oxlite_notification_epoch";
 
 /// What is known of the table beside its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,30 +74,25 @@ pub fn is_missing(error: &oxlite_sqlite::Error) -> bool {
             .contains("no such table: oxlite_notification")
 }
 
-/// Makes the table if it is not there, in the transaction that is open or in one of its own; and notes there that
-/// commits can be lost with the power if this connection's can.
+/// Whether the table is there.
+pub fn is_prepared(connection: &Connection, locked: &Locked<'_>) -> Result<bool> {
+    match one_row(connection, locked, EPOCH, |_row| Ok(())) {
+        Ok(found) => Ok(found.is_some()),
+        Err(Error::Sqlite(error)) if is_missing(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the table if it is not there, in the transaction that is open or in one of its own.
 pub fn prepare(connection: &Connection, locked: &Locked<'_>) -> Result<()> {
-    let can_lose = can_lose_commits(connection, locked)?;
-    let known = one_row(connection, locked, EPOCH, |row| {
-        Ok(integer(row.get(1)?) != 0)
-    });
-    let is_done = match known {
-        Ok(Some(known)) => known || !can_lose,
-        Ok(None) => false,
-        Err(Error::Sqlite(error)) if is_missing(&error) => false,
-        Err(error) => return Err(error),
-    };
-    if is_done {
+    if is_prepared(connection, locked)? {
         return Ok(());
     }
     let is_own = locked.is_autocommit();
     if is_own {
         connection.run(locked, "BEGIN IMMEDIATE")?;
     }
-    let mut outcome = connection.run_script(locked, SCHEMA, false);
-    if outcome.is_ok() && can_lose {
-        outcome = connection.run(locked, CAN_LOSE);
-    }
+    let outcome = connection.run_script(locked, SCHEMA, false);
     if !is_own {
         return outcome;
     }
@@ -109,18 +102,6 @@ pub fn prepare(connection: &Connection, locked: &Locked<'_>) -> Result<()> {
         let _ = connection.run(locked, "ROLLBACK");
     }
     outcome
-}
-
-/// Whether a power cut may take back what this connection has committed.
-fn can_lose_commits(connection: &Connection, locked: &Locked<'_>) -> Result<bool> {
-    let shares = connection.shared_commit_statistics();
-    if shares.is_some_and(|shared| shared.shared_commit_unavailable.is_none()) {
-        return Ok(false);
-    }
-    let synchronous = one_row(connection, locked, "PRAGMA synchronous", |row| {
-        Ok(integer(row.get(0)?))
-    })?;
-    Ok(synchronous.is_none_or(|synchronous| synchronous < 2))
 }
 
 /// The request that notifies, and tells whoever listens when it is committed.
@@ -160,10 +141,44 @@ pub fn check_payload(payload: ValueRef<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tells whoever listens to `channel` when the transaction that is open has been committed.
-pub fn announce(locked: &Locked<'_>, channel: &Channel, signals: Arc<Signals>) {
-    let topics = channel.topics();
+/// Signals the topics when the transaction that is open has been committed.
+pub fn announce(locked: &Locked<'_>, topics: Vec<Topic>, signals: Arc<Signals>) {
     locked.when_transaction_has_ended(move || signals.signal(&topics));
+}
+
+/// Tables of other parts of Oxlite whose new rows are signalled though their writer has not: a query with the number
+/// that was the latest, whose rows are a number and a topic, and what it says while there is no such table.
+const SIGNALLED: [(&str, &str); 1] = [(
+    "SELECT max(id), 'oxlite.cable.' || queue FROM oxlite_cable_message WHERE id > ? GROUP BY queue",
+    "no such table: oxlite_cable_message",
+)];
+
+/// The latest number of each such table that was looked at.
+pub(super) type Looked = [i64; SIGNALLED.len()];
+
+/// The topics of the rows that have come to such tables since, whose numbers are noted.
+pub(super) fn topics_after(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    looked: &mut Looked,
+) -> Result<Vec<Topic>> {
+    let mut topics = Vec::new();
+    for ((sql, missing), latest) in SIGNALLED.iter().zip(looked) {
+        let after = *latest;
+        let outcome = each_row(connection, locked, sql, after, |row| {
+            *latest = (*latest).max(integer(row.get(0)?));
+            if let ValueRef::Text(name) = row.get(1)? {
+                topics.push(Topic::named(&String::from_utf8_lossy(name)));
+            }
+            Ok(true)
+        });
+        match outcome {
+            // It may be made anew, and count from the beginning.
+            Err(Error::Sqlite(error)) if error.message().contains(missing) => *latest = 0,
+            outcome => outcome?,
+        }
+    }
+    Ok(topics)
 }
 
 /// What there is now; `None` where there is no table yet.
@@ -175,22 +190,19 @@ pub(super) fn state(
     let found = one_row(
         connection,
         locked,
-        "SELECT e.key, e.can_lose_commits, \
+        "SELECT e.key, \
                 coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'oxlite_notification'), 0), \
                 (SELECT min(id) FROM oxlite_notification) \
          FROM oxlite_notification_epoch e",
         |row| {
-            let key = match row.get(0)? {
-                ValueRef::Text(key) => String::from_utf8_lossy(key).into_owned(),
-                _ => String::new(),
-            };
-            let latest = integer(row.get(2)?);
-            let first_kept = match row.get(3)? {
+            let key = text(row.get(0)?);
+            let latest = integer(row.get(1)?);
+            let first_kept = match row.get(2)? {
                 ValueRef::Integer(first) => first,
                 _ => latest + 1,
             };
             Ok(State {
-                epoch: Epoch::of(path, &key, integer(row.get(1)?) != 0),
+                epoch: Epoch::of(path, &key),
                 latest,
                 first_kept,
             })
@@ -203,21 +215,46 @@ pub(super) fn state(
 }
 
 /// Calls `give` with the number, channel and payload of each notification after that number, in their order,
-/// until it says `false`.
+/// until it says `false`; before the first of them, `begin` with the key of their history, in the same way.
 pub(super) fn read_after(
     connection: &Connection,
     locked: &Locked<'_>,
     number: i64,
+    begin: impl FnOnce(&str) -> bool,
     mut give: impl FnMut(i64, &str, ValueRef<'_>) -> bool,
 ) -> Result<()> {
-    const SQL: &str =
-        "SELECT id, channel, payload FROM oxlite_notification WHERE id > ? ORDER BY id";
-    let failed = |error| connection.explain(locked, error);
-    let statement = match connection.statement(locked, SQL) {
-        Err(Error::Sqlite(error)) if is_missing(&error) => return Ok(()),
-        statement => statement?,
-    };
-    let Some(mut cached) = statement else {
+    // The key is read by the same statement, so in the same snapshot.
+    const SQL: &str = "SELECT id, channel, payload, (SELECT key FROM oxlite_notification_epoch) \
+                       FROM oxlite_notification WHERE id > ? ORDER BY id";
+    let mut begin = Some(begin);
+    let outcome = each_row(connection, locked, SQL, number, |row| {
+        if let Some(begin) = begin.take()
+            && !begin(&text(row.get(3)?))
+        {
+            return Ok(false);
+        }
+        let channel = match row.get(1)? {
+            ValueRef::Text(name) => String::from_utf8_lossy(name),
+            // Only who has turned the checks off puts anything else there.
+            _ => return Ok(true),
+        };
+        Ok(give(integer(row.get(0)?), &channel, row.get(2)?))
+    });
+    match outcome {
+        Err(Error::Sqlite(error)) if is_missing(&error) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Calls `take` with each row of a query with one parameter, until it says `false`.
+fn each_row(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    sql: &str,
+    number: i64,
+    mut take: impl FnMut(&oxlite_sqlite::Row<'_>) -> oxlite_sqlite::Result<bool>,
+) -> Result<()> {
+    let Some(mut cached) = connection.statement(locked, sql)? else {
         return Ok(());
     };
     let mut read = || -> oxlite_sqlite::Result<()> {
@@ -228,12 +265,7 @@ pub(super) fn read_after(
             let Some(row) = cached.statement.row(locked) else {
                 break;
             };
-            let channel = match row.get(1)? {
-                ValueRef::Text(name) => String::from_utf8_lossy(name),
-                // Only who has turned the checks off puts anything else there.
-                _ => continue,
-            };
-            if !give(integer(row.get(0)?), &channel, row.get(2)?) {
+            if !take(&row)? {
                 break;
             }
         }
@@ -243,7 +275,14 @@ pub(super) fn read_after(
     // It may have stopped between two rows, and keep a snapshot.
     let _ = cached.statement.reset(locked);
     connection.keep(cached, locked);
-    outcome.map_err(failed)
+    outcome.map_err(|error| connection.explain(locked, error))
+}
+
+fn text(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        _ => String::new(),
+    }
 }
 
 fn integer(value: ValueRef<'_>) -> i64 {

@@ -52,7 +52,7 @@ pub(super) trait Look: Send {
 
 /// Watches until the bell rings.
 pub(super) fn watch(database: &Path, signals: &Arc<Signals>, look: &mut dyn Look, stop: &Bell) {
-    let watcher = Watcher {
+    let mut watcher = Watcher {
         files: [database.to_owned(), beside::wal(database)],
         index: beside::shared_memory(database),
         notices: Notices::new(database, signals),
@@ -93,20 +93,21 @@ impl Watcher<'_> {
     }
 
     /// Looks whenever something is written, until the bell rings, which is answered by `true`.
-    fn keep_watch(&self, right: &WatchRight, look: &mut dyn Look) -> bool {
+    fn keep_watch(&mut self, right: &WatchRight, look: &mut dyn Look) -> bool {
         let mut watched = right.watched();
         let mut pause = LOOK_AGAIN_AFTER;
         loop {
             for file in &self.files {
-                self.notices.watch(file);
+                self.notices.watch(file, &self.files[0]);
             }
-            // After the files are watched again: what is written from here on is told.
+            // After the files are watched again: what is written from here on is told. Before looking: what is
+            // committed by the time that nobody writes any more is seen.
+            let is_written = beside_is_locked(&self.index);
             let looked = Instant::now();
             if let Ok(now) = look.look(watched) {
                 watched = now;
                 right.note_watched(now);
             }
-            let is_written = beside_is_locked(&self.index);
             let next = match pause <= LOOK_AGAIN_WITHIN || is_written {
                 true => Some(pause),
                 false => None,
@@ -147,11 +148,7 @@ impl Notices {
         match notices {
             Ok(descriptor) => Self(Some(descriptor)),
             Err(why) => {
-                log::warn!(
-                    "The files of {} cannot be watched: {why}. What other programs commit is looked for every {} ms.",
-                    database.display(),
-                    POLL_EVERY.as_millis()
-                );
+                warn(database, &why);
                 Self(None)
             }
         }
@@ -164,14 +161,20 @@ impl Notices {
     }
 
     /// Tells of the next write to the file, if there is such a file, and of its end.
-    fn watch(&self, file: &Path) {
+    fn watch(&mut self, file: &Path, database: &Path) {
         if let Some(descriptor) = &self.0 {
             let flags = WatchFlags::MODIFY
                 | WatchFlags::ATTRIB
                 | WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::ONESHOT;
-            let _ = add_watch(descriptor, file, flags);
+            match add_watch(descriptor, file, flags) {
+                Ok(_) | Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => {
+                    warn(database, &error.to_string());
+                    self.0 = None;
+                }
+            }
         }
     }
 
@@ -204,6 +207,14 @@ impl Notices {
             (None, _) => Heard::Something,
         }
     }
+}
+
+fn warn(database: &Path, why: &str) {
+    log::warn!(
+        "The files of {} cannot be watched: {why}. What other programs commit is looked for every {} ms.",
+        database.display(),
+        POLL_EVERY.as_millis()
+    );
 }
 
 /// Takes what is told, which says no more than that one is to look.
