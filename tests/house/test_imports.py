@@ -2,7 +2,7 @@
 
 ::
 
-    cli → bench → django → environment → {sqlalchemy, aio} → sqlite3 → _native
+    cli → bench → django → {cable, environment} → {sqlalchemy, aio} → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -33,8 +33,9 @@ BELOW: dict[str, set[str]] = {
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
+    "cable": DRIVER | {DOOR, "aio", "connection"},
     "django": DRIVER
-    | {DOOR, "connection", "environment", "retries", "schema"},  # manage.py check, retry()
+    | {DOOR, "cable", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "environment"} | FACES,
     "cli": {"sqlite3", DOOR, "environment", "bench"} | FACES,

@@ -1,0 +1,89 @@
+"""Rooms for web applications without Django: whoever is in a room is given what is sent there.
+
+Rooms are groups of the cable: what Django's channel layer sends to a group arrives in the room of
+that name, and the other way around, if both use the same file.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+
+from oxlite.cable.cable import Cable
+
+__all__ = ["Broadcast", "Subscriber"]
+
+
+class Broadcast:
+    """Rooms in a file, for all processes that open it.
+
+    >>> broadcast = Broadcast("cable.db")
+    >>> async with broadcast.subscribe("chat") as messages:
+    ...     async for message in messages:
+    ...         await websocket.send_json(message)
+
+    Args:
+        path: The file; made if it is not there.
+        expiry: For how many seconds a message waits for a process that is busy.
+        capacity: How many messages may wait for a process.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], *, expiry: float = 60.0, capacity: int = 100
+    ) -> None:
+        self._cable = Cable(path, expiry=expiry, capacity=capacity)
+
+    async def publish(self, room: str, message: Mapping[str, Any]) -> None:
+        """Send a message to all who are in a room, in any process.
+
+        Raises:
+            oxlite.cable.MessageTooLarge: It has more than four mebibytes.
+            TypeError: It is no dict, or holds what cannot be sent.
+            ValueError: A number has more than 64 bits, or it is nested too deeply.
+            oxlite.sqlite3.Error: The file cannot be written.
+        """
+        await self._cable.group_send(room, message)
+
+    def subscribe(self, *rooms: str) -> "Subscriber":
+        """Be in rooms during an ``async with`` block, whose value gives their messages."""
+        if not rooms:
+            raise TypeError("subscribe() takes the names of rooms")
+        return Subscriber(self._cable, rooms)
+
+    async def close(self) -> None:
+        """Close the file. Those who are in rooms are cancelled."""
+        await self._cable.close()
+
+
+class Subscriber(AbstractAsyncContextManager["Subscriber"]):
+    """The messages of rooms, in the order in which they were sent: an asynchronous iterator."""
+
+    def __init__(self, cable: Cable, rooms: tuple[str, ...]) -> None:
+        self._cable = cable
+        self._rooms = rooms
+        self._channel = cable.new_channel("room")
+
+    async def __aenter__(self) -> Self:
+        """Enter the rooms: what is sent from here on is given."""
+        for room in self._rooms:
+            await self._cable.group_add(room, self._channel)
+        return self
+
+    async def __aexit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Leave them."""
+        for room in self._rooms:
+            await self._cable.group_discard(room, self._channel)
+
+    def __aiter__(self) -> Self:
+        """This one."""
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
+        """Wait for the next message."""
+        return await self._cable.receive(self._channel)

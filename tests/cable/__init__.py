@@ -1,0 +1,1 @@
+"""Channels, groups and rooms of ``oxlite.cable``."""
