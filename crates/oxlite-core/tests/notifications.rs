@@ -413,3 +413,27 @@ fn a_database_that_is_replaced_ends_its_listeners() {
         "{error}"
     );
 }
+
+#[test]
+fn one_knows_whether_anybody_writes_in_this_process_too() {
+    let database = Database::new("writes");
+    let writer = database.connect();
+    let mut index = database.0.clone().into_os_string();
+    index.push("-shm");
+    let is_written = || oxlite_sqlite::is_write_locked(std::path::Path::new(&index));
+    for end in ["COMMIT", "ROLLBACK"] {
+        assert_eq!(is_written(), Some(false));
+        for statement in [
+            "BEGIN IMMEDIATE",
+            "INSERT INTO oxlite_notification (channel) VALUES ('a')",
+        ] {
+            let locked = writer.lock().expect("it is open");
+            writer.run(&locked, statement).expect("it writes");
+            drop(locked);
+            assert_eq!(is_written(), Some(true));
+        }
+        let locked = writer.lock().expect("it is open");
+        writer.run(&locked, end).expect("it ends");
+    }
+    assert_eq!(is_written(), Some(false));
+}

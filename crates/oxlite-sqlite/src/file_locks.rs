@@ -69,10 +69,10 @@ pub fn other_users_of(file: PathBuf) -> Option<OtherUsers> {
     system::other_users_of(file)
 }
 
-/// Whether another process has the write lock of the WAL whose index is `index`, or another connection that does
-/// not lock as this one does; `None` where this process has not locked the file, or it cannot be known.
-pub fn is_write_locked_by_another(index: &std::path::Path) -> Option<bool> {
-    system::is_locked_by_another(index, WAL_WRITE_LOCK)
+/// Whether a connection of this or another process has the write lock of the WAL whose index is `index`; `None` where
+/// this process has not locked the file, or it cannot be known.
+pub fn is_write_locked(index: &std::path::Path) -> Option<bool> {
+    system::is_write_locked(index, WAL_WRITE_LOCK)
 }
 
 /// Where the write lock is (<https://sqlite.org/walformat.html#wal_locks>).
@@ -108,7 +108,7 @@ mod system {
         after_fork_in_child, after_fork_in_parent, before_fork, numbered, sparing,
     };
     pub(crate) use super::keeper::let_all_go;
-    pub(super) use super::registry::is_locked_by_another;
+    pub(super) use super::registry::is_write_locked;
     pub(super) use super::users::other_users_of;
     use super::{calls, others};
     use crate::error::Result;
@@ -184,7 +184,7 @@ mod system {
         (call(), None)
     }
 
-    pub(super) fn is_locked_by_another(_file: &std::path::Path, _byte: i64) -> Option<bool> {
+    pub(super) fn is_write_locked(_file: &std::path::Path, _byte: i64) -> Option<bool> {
         None
     }
 

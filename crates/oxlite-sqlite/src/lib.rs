@@ -80,7 +80,7 @@ pub use connection::{
 };
 pub use constants::CONSTANTS;
 pub use error::{Error, Result};
-pub use file_locks::{OtherUsers, is_write_locked_by_another, other_users_of};
+pub use file_locks::{OtherUsers, is_write_locked, other_users_of};
 pub use fork::generation as fork_generation;
 pub use fork_duties::prepare_for_forks;
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};

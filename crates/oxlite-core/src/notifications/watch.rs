@@ -3,7 +3,7 @@
 //!
 //! One process of those that listen watches the files (inotify), and signals for all what it finds. The kernel
 //! tells of a write before its commit is to be seen, so the watcher looks again, at growing intervals, and for as
-//! long as another process has the write lock.
+//! long as anybody has the write lock.
 //!
 //! Invariants:
 //! - Where nothing is written, nobody wakes.
@@ -32,7 +32,7 @@ use crate::wait::bell::Bell;
 const LOOK_EVERY: Duration = Duration::from_millis(4);
 
 /// How soon one looks again after a write; then after twice the time, until it would be longer than the other; then
-/// for as long as another process has the write lock.
+/// for as long as anybody has the write lock.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(1);
 const LOOK_AGAIN_WITHIN: Duration = Duration::from_millis(500);
 
@@ -102,13 +102,13 @@ impl Watcher<'_> {
             }
             // After the files are watched again: what is written from here on is told. Before looking: what is
             // committed by the time that nobody writes any more is seen.
-            let is_written = beside_is_locked(&self.index);
+            let is_being_written = is_being_written(&self.index);
             let looked = Instant::now();
             if let Ok(now) = look.look(watched) {
                 watched = now;
                 right.note_watched(now);
             }
-            let next = match pause <= LOOK_AGAIN_WITHIN || is_written {
+            let next = match pause <= LOOK_AGAIN_WITHIN || is_being_written {
                 true => Some(pause),
                 false => None,
             };
@@ -125,8 +125,8 @@ impl Watcher<'_> {
     }
 }
 
-fn beside_is_locked(index: &Path) -> bool {
-    oxlite_sqlite::is_write_locked_by_another(index).unwrap_or(false)
+fn is_being_written(index: &Path) -> bool {
+    oxlite_sqlite::is_write_locked(index).unwrap_or(false)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

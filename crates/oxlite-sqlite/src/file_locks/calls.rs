@@ -11,12 +11,12 @@ use std::ffi::{c_char, c_int};
 use std::io;
 use std::num::NonZeroU64;
 
-use super::Spared;
 use super::inode::{request_lock, set_byte};
 use super::keeper;
 use super::kept::{FIRST_BYTE, LAST_BYTE};
 use super::registry::REGISTRY;
 use super::table::{self, Entry};
+use super::{Spared, WAL_WRITE_LOCK};
 use crate::fork;
 
 /// `open(path, flags, mode)`; SQLite itself calls it through a function of three arguments.
@@ -115,7 +115,11 @@ unsafe fn lock(canonical: c_int, command: c_int, request: *mut libc::flock) -> c
     let is_mark = command != libc::F_OFD_GETLK && (FIRST_BYTE..=LAST_BYTE).contains(&bytes.start);
     let Some(mark) = is_mark.then(|| table::mark(canonical)).flatten() else {
         // SAFETY: this function's contract.
-        return unsafe { request_lock(canonical, command, request) };
+        let result = unsafe { request_lock(canonical, command, request) };
+        if bytes.start == WAL_WRITE_LOCK && result == 0 && command != libc::F_OFD_GETLK {
+            table::note_writing(canonical, kind == libc::F_WRLCK);
+        }
+        return result;
     };
     if kind == libc::F_WRLCK && SPARED.get() == Some(Spared::Moving) && mark.is_fresh() {
         // SAFETY: the place of this thread's.

@@ -323,15 +323,18 @@ impl Registry {
     }
 }
 
-/// Whether somebody has the byte of a file locked whose locks are none of this lock descriptor's; `None` if our
-/// SQLite has no lock descriptor for it.
-pub(super) fn is_locked_by_another(file: &Path, byte: i64) -> Option<bool> {
+/// Whether anybody has the byte of an index locked, through whatever descriptor; `None` if our SQLite has no lock
+/// descriptor for it.
+pub(super) fn is_write_locked(file: &Path, byte: i64) -> Option<bool> {
     let identity = Identity::at(file)?;
     let registry = REGISTRY.lock();
     let inode = registry
         .inodes
         .iter()
         .find(|inode| inode.identity == identity)?;
+    if table::is_writing(inode.canonical) {
+        return Some(true); // the system does not tell a descriptor of its own locks
+    }
     super::inode::is_byte_locked(inode.canonical, byte)
 }
 

@@ -1,5 +1,5 @@
 //! What is known of each file descriptor of SQLite's, found by its number without a lock; and of a lock
-//! descriptor, which read mark is kept through it.
+//! descriptor, which read mark is kept through it, and whether the WAL's write lock is held through it.
 //!
 //! Invariants:
 //! - A descriptor's place is written before SQLite gets its number from `open` and emptied before the
@@ -8,7 +8,7 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::kept::Mark;
 
@@ -26,6 +26,8 @@ struct Place {
     entry: AtomicU32,
     /// Which read mark is kept, if it is a lock descriptor.
     mark: Mark,
+    /// Whether a connection of this process writes, if it is the lock descriptor of an index.
+    writes: AtomicBool,
 }
 
 /// What is known of one descriptor.
@@ -84,11 +86,25 @@ pub(super) fn mark(descriptor: c_int) -> Option<&'static Mark> {
     place(descriptor).map(|place| &place.mark)
 }
 
+/// Notes whether the write lock is held through a lock descriptor.
+#[inline]
+pub(super) fn note_writing(descriptor: c_int, writes: bool) {
+    if let Some(place) = place(descriptor) {
+        place.writes.store(writes, Ordering::Release);
+    }
+}
+
+/// Whether the write lock is held through a lock descriptor.
+pub(super) fn is_writing(descriptor: c_int) -> bool {
+    place(descriptor).is_some_and(|place| place.writes.load(Ordering::Acquire))
+}
+
 /// Forgets what is kept through a lock descriptor, which is about to be closed or is closed already.
 pub(super) fn forget_mark(descriptor: c_int) {
     if let Some(mark) = mark(descriptor) {
         mark.forget();
     }
+    note_writing(descriptor, false);
 }
 
 /// Notes what is known of a descriptor; `false` if there is no place for such a number.
