@@ -470,3 +470,40 @@ def _switches(pid: int) -> dict[str, str]:
         lines = (task / "status").read_text().splitlines()
         found[task.name] = next(line for line in lines if line.startswith("voluntary"))
     return found
+
+
+def test_a_message_that_is_part_of_a_transaction_leaves_with_its_commit(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+
+    async def main() -> None:
+        cable = Cable(path, profile="web")
+        channel = cable.new_channel()
+        await cable.group_add("room", channel)
+        with closing(oxlite.connect(path, isolation_level=None)) as connection:
+            for end in ("ROLLBACK", "COMMIT"):
+                connection.execute("BEGIN IMMEDIATE")
+                await cable.send(channel, {"sent by": end}, connection=connection)
+                await cable.group_send("room", {"sent to all by": end}, connection=connection)
+                assert await _nothing(cable, channel)
+                connection.execute(end)
+        assert await _next(cable, channel) == {"sent by": "COMMIT"}
+        assert await _next(cable, channel) == {"sent to all by": "COMMIT"}
+        assert await _nothing(cable, channel)
+        await cable.close()
+
+    asyncio.run(main())
+
+
+def test_other_peoples_tables_are_not_risked(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        db.execute("CREATE TABLE orders (id)")
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="holds other tables"):
+            await Cable(path).send("orders", {})
+        cable = Cable(path, profile="web")
+        await cable.send("orders", {})
+        await cable.close()
+
+    asyncio.run(main())

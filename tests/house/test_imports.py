@@ -33,7 +33,7 @@ BELOW: dict[str, set[str]] = {
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
-    "cable": DRIVER | {DOOR, "aio", "connection"},
+    "cable": DRIVER | {DOOR, "aio", "connection", "notifications"},
     "django": DRIVER
     | {DOOR, "cable", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},

@@ -20,12 +20,13 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
 from oxlite import aio, sqlite3
-from oxlite._native import Hearing
+from oxlite._native import Announcement, Hearing
 from oxlite.cable import store
 from oxlite.cable.errors import QueueFull
 from oxlite.cable.mailbox import Mailbox, Taken
 from oxlite.cable.message import decoded, encoded
 from oxlite.connection import ProfileName
+from oxlite.notifications import joined
 
 __all__ = ["Cable"]
 
@@ -33,6 +34,9 @@ _log = logging.getLogger("oxlite.cable")
 
 _NORMAL_MAILBOXES_AT_MOST: Final = 64
 """So many queues that others read as well are remembered after they were read here."""
+
+_OTHER_TABLES: Final = """SELECT 1 FROM sqlite_schema
+WHERE type = 'table' AND name NOT GLOB 'oxlite_*' AND name NOT GLOB 'sqlite_*' LIMIT 1"""
 
 _cables: "WeakSet[Cable]" = WeakSet()
 
@@ -52,7 +56,7 @@ class Cable:
     Args:
         path: The file; made if it is not there. It holds messages for as long as they wait.
         profile: That of its connections. By default nothing is synced: what waits may be lost with
-            the power, and with nothing else.
+            the power, and with nothing else. Refused where the file has tables of others.
         expiry: For how many seconds a message waits for somebody who receives it.
         group_expiry: For how many seconds a channel is in a group, since it was added last.
         capacity: How many messages may wait in a queue.
@@ -94,8 +98,16 @@ class Cable:
             WeakKeyDictionary()
         )
 
-    async def send(self, channel: str, message: Mapping[str, Any]) -> None:
+    async def send(
+        self, channel: str, message: Mapping[str, Any], *, connection: object = None
+    ) -> None:
         """Send a message to whoever receives that channel.
+
+        Args:
+            channel: Its name.
+            message: The message.
+            connection: A connection to the same file whose transaction the message is part of, as
+                for ``oxlite.Database.notify``: it is sent when that commits.
 
         Raises:
             QueueFull: As many wait as may. The queue of a process is full for all of its channels.
@@ -108,13 +120,15 @@ class Cable:
         content = encoded(message)
         capacity = self._capacity_in(queue)
         parameters = (queue, channel, content, self._expiry, capacity)
-        if not await self._write(store.SEND, parameters):
+        if not await self._sent(store.SEND, parameters, connection):
             raise QueueFull(
                 f"{capacity} messages wait in {queue!r} already: whoever receives them is slow,"
                 " or gone. Send later, or raise the capacity"
             )
 
-    async def group_send(self, group: str, message: Mapping[str, Any]) -> None:
+    async def group_send(
+        self, group: str, message: Mapping[str, Any], *, connection: object = None
+    ) -> None:
         """Send a message to all channels that are in a group, except where the queue is full.
 
         Raises as ``send``, except ``QueueFull``.
@@ -125,7 +139,7 @@ class Cable:
             queues = await self._read(store.GROUP_QUEUES, (group,))
             capacities = json.dumps({queue: self._capacity_in(queue) for (queue,) in queues})
         parameters = (group, content, self._expiry, self._capacity, capacities)
-        sent = await self._write(store.GROUP_SEND, parameters)
+        sent = await self._sent(store.GROUP_SEND, parameters, connection)
         in_all = sent[0][1] if sent else len(await self._read(store.GROUP_QUEUES, (group,)))
         if len(sent) < in_all:
             full = in_all - len(sent)
@@ -227,6 +241,23 @@ class Cable:
                 del self._mailboxes[queue]
                 mailbox.close()
 
+    async def _sent(self, sql: str, parameters: Any, connection: object) -> list[Any]:  # noqa: ANN401
+        if connection is None:
+            return await self._write(sql, parameters)
+        driver = joined(connection)
+        announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX)
+        announcement.check(driver)
+        try:
+            rows = driver.execute(sql, parameters).fetchall()
+        except sqlite3.OperationalError as error:
+            if not store.is_missing(error):
+                raise
+            for statement in store.SCHEMA:
+                driver.execute(statement)
+            rows = driver.execute(sql, parameters).fetchall()
+        announcement.follow(driver, [row[0] for row in rows])
+        return rows
+
     async def _write(self, sql: str, parameters: Any, announces: bool = True) -> list[Any]:  # noqa: ANN401
         """Have a statement committed; the rows that it returns."""
         database = await self._opened()
@@ -263,6 +294,11 @@ class Cable:
                 )
             opened = aio.Database(self._path, profile=self._profile)
             try:
+                if self._profile == "cache" and await opened.query_one(_OTHER_TABLES) is not None:
+                    raise ValueError(
+                        f"{self._path} holds other tables, and with profile='cache' a power cut"
+                        " could damage them: give the cable a file of its own, or profile='web'"
+                    )
                 await _prepare(opened)
             except BaseException:
                 await opened.close()

@@ -17,9 +17,12 @@ from typing import Any
 
 from channels.exceptions import ChannelFull, MessageTooLarge
 from channels.layers import BaseChannelLayer
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
 from oxlite import cable
 from oxlite.connection import ProfileName
+from oxlite.django.current_transaction import current_connection
 
 __all__ = ["OxliteChannelLayer"]
 
@@ -29,7 +32,10 @@ class OxliteChannelLayer(BaseChannelLayer):
 
     Args:
         path: The file; made if it is not there. One of its own is best.
-        profile: That of its connections. By default nothing is synced.
+        database: Instead of ``path``, the alias of a database: its file is used, and what is sent
+            inside ``atomic()`` leaves when that commits.
+        profile: That of its connections. By default nothing is synced, or, with ``database``, what
+            ``web`` does.
         expiry: For how many seconds a message waits to be received.
         group_expiry: For how many seconds a channel is in a group, since it was added last.
         capacity: How many messages may wait in a channel. The process-local channels of a process
@@ -45,9 +51,10 @@ class OxliteChannelLayer(BaseChannelLayer):
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | None = None,
         *,
-        profile: ProfileName = "cache",
+        database: str | None = None,
+        profile: ProfileName | None = None,
         expiry: float = 60,
         group_expiry: float = 86400,
         capacity: int = 100,
@@ -56,9 +63,17 @@ class OxliteChannelLayer(BaseChannelLayer):
         super().__init__(expiry=expiry, capacity=capacity)
         self.channel_capacity = self.compile_capacities(channel_capacity or {})
         self.group_expiry = group_expiry
+        self._alias = database
+        if database is not None and path is None:
+            path = connections[database].settings_dict["NAME"]
+        elif path is None or database is not None:
+            raise ImproperlyConfigured(
+                "the CONFIG of OxliteChannelLayer takes a path, such as BASE_DIR / 'cable.db', or"
+                " database, the alias of a database whose file is used: one of the two"
+            )
         self._cable = cable.Cable(
             path,
-            profile=profile,
+            profile=profile or ("cache" if database is None else "web"),
             expiry=expiry,
             group_expiry=group_expiry,
             capacity=capacity,
@@ -75,7 +90,7 @@ class OxliteChannelLayer(BaseChannelLayer):
         """
         self.require_valid_channel_name(channel)
         try:
-            await self._cable.send(channel, message)
+            await self._cable.send(channel, message, connection=self._connection())
         except cable.QueueFull as error:
             raise ChannelFull(str(error)) from None
         except cable.MessageTooLarge as error:
@@ -111,9 +126,13 @@ class OxliteChannelLayer(BaseChannelLayer):
         """
         self.require_valid_group_name(group)
         try:
-            await self._cable.group_send(group, message)
+            await self._cable.group_send(group, message, connection=self._connection())
         except cable.MessageTooLarge as error:
             raise MessageTooLarge(str(error)) from None
+
+    def _connection(self) -> object:
+        """That of the ``atomic()`` in which this is called, if a message is part of it."""
+        return None if self._alias is None else current_connection(self._alias)
 
     async def flush(self) -> None:
         """Delete all messages and groups."""

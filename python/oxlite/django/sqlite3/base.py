@@ -31,6 +31,7 @@ from django.utils.functional import cached_property
 import oxlite
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
 from oxlite.connection import confine
+from oxlite.django.current_transaction import note_beginning
 from oxlite.django.next_transaction import next_is_read_only, without_read_only_next
 from oxlite.django.sqlite3.client import DatabaseClient
 from oxlite.django.sqlite3.creation import DatabaseCreation
@@ -114,6 +115,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         journal_set: The journal mode that ``init_command`` or a receiver of ``connection_created``
             has asked for since; known of a connection that keeps the journal alone.
         begins_read_only: The next transaction is begun by ``read_only()``.
+        transaction_number: How many transactions ``atomic()`` has begun.
         were_read_only: For each ``read_only()`` that has been entered, whether it was inside
             another one. A connection is a thread's own; one ``read_only()`` may be several's.
     """
@@ -140,6 +142,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._only_reads = False
         self._never_writes = False  # by the settings, or who prepares connections
         self._read_only_savepoint: str | None = None
+        self.transaction_number = 0
         self._commits = 0
         self._changes_before = 0  # the transaction that is open
         self._changes_taken_back = 0
@@ -319,6 +322,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         else:
             super()._start_transaction_under_autocommit()
         self._changes_before = self.connection.total_changes
+        self.transaction_number += 1
+        note_beginning(self, self.transaction_number)
 
     def _begin_read_only(self) -> None:
         self.begins_read_only = False
