@@ -4,20 +4,16 @@ import http.client
 import importlib.util
 import json
 import os
-import shutil
 import signal
-import socket
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
-from tests.wait import LIMIT_SECONDS, until
+from tests.examples.server import Server
+from tests.wait import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,39 +27,13 @@ for needed in ("fastapi", "uvicorn"):
         pytest.skip(f"{needed} is not installed", allow_module_level=True)
 
 
-class Server:
+class Orders(Server):
     """The example, served by two workers."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
         self.path = folder / "orders.db"
-        command = [
-            *(sys.executable, "-m", "uvicorn", "--app-dir", str(ROOT / "examples/live_orders")),
-            *("--workers", "2", "--log-level", "warning", "--timeout-graceful-shutdown", "1"),
-            *("app:app", "--port", str(self.port)),
-        ]
-        named = {**os.environ, "ORDERS_DATABASE": str(self.path)}
-        self.process = subprocess.Popen(command, env=named, cwd=folder)
-        until(self.is_serving)
-
-    def is_serving(self) -> bool:
-        """Whether somebody answers."""
-        assert self.process.poll() is None, "the server has ended"
-        try:
-            return self.ask("GET", "/")[0] == 200
-        except OSError:
-            return False
-
-    def ask(self, method: str, path: str, content: object = None) -> tuple[int, bytes]:
-        """Ask once, by a connection of its own."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
-            connection.request(
-                method, path, json.dumps(content), {"Content-Type": "application/json"}
-            )
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+        stops = ("--timeout-graceful-shutdown", "1")
+        super().__init__("live_orders", "app:app", folder, *stops, ORDERS_DATABASE=str(self.path))
 
     def order(self, item: str) -> None:
         """Order something."""
@@ -74,26 +44,9 @@ class Server:
         with closing(sqlite3.connect(self.path, timeout=30)) as other, other:
             other.execute("INSERT INTO orders (item) VALUES (?)", (item,))
 
-    def workers(self) -> list[psutil.Process]:
-        """The two processes that serve, once both are there."""
-        found: list[psutil.Process] = []
-
-        def are_there() -> bool:
-            children = psutil.Process(self.process.pid).children()
-            found[:] = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-            return len(found) == 2
-
-        until(are_there)
-        return found
-
     def listen(self, last_event_id: str | None = None) -> "Stream":
         """A stream of events."""
         return Stream(self.port, last_event_id)
-
-    def stop(self) -> int:
-        """End it as a supervisor does; its exit status."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(LIMIT_SECONDS)
 
 
 class Stream:
@@ -133,38 +86,10 @@ class Stream:
         return [data["item"] for _, data, _ in taken]
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    server = Server(folder)
-    try:
-        yield server
-    finally:
-        if server.process.poll() is None:
-            for process in [*psutil.Process(server.process.pid).children(True), server.process]:
-                process.kill()
-            server.process.wait()
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path) as server:
+def server(tmp_path: Path) -> Iterator[Orders]:
+    with Orders(tmp_path) as server:
         yield server
-
-
-@pytest.fixture
-def browser() -> Iterator["Browser"]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    system = next((path for name in names if (path := shutil.which(name))), None)
-    with playwright.sync_playwright() as started:
-        try:
-            chromium = started.chromium.launch(executable_path=system, args=["--no-sandbox"])
-        except playwright.Error as error:
-            if "Executable doesn't exist" not in str(error):
-                raise
-            pytest.skip("no Chromium here: run `make browser`, or install one")
-        yield chromium
-        chromium.close()
 
 
 def items(page: "Page") -> list[str]:
@@ -177,7 +102,7 @@ def shows(page: "Page", expected: list[str]) -> bool:
 
 
 def test_what_one_browser_orders_the_other_one_shows_whoever_is_killed(
-    server: Server, browser: "Browser"
+    server: Orders, browser: "Browser"
 ) -> None:
     complaints: list[str] = []
     pages = [browser.new_context().new_page() for _ in range(2)]
@@ -215,7 +140,7 @@ def test_what_one_browser_orders_the_other_one_shows_whoever_is_killed(
     assert not complaints
 
 
-def test_a_stream_goes_on_where_it_was_at_whichever_worker(server: Server) -> None:
+def test_a_stream_goes_on_where_it_was_at_whichever_worker(server: Orders) -> None:
     with server.listen() as stream:
         assert stream.next() == ("all", [], None)
         server.order("one")
@@ -233,7 +158,7 @@ def test_a_stream_goes_on_where_it_was_at_whichever_worker(server: Server) -> No
 
 
 @pytest.mark.parametrize("position", ["0123456789abcdef-1", "what is no position"])
-def test_who_comes_from_elsewhere_is_given_all(server: Server, position: str) -> None:
+def test_who_comes_from_elsewhere_is_given_all(server: Orders, position: str) -> None:
     server.order("one")
     with server.listen(position) as stream:
         name, data, _ = stream.next()
@@ -244,7 +169,7 @@ def test_who_comes_from_elsewhere_is_given_all(server: Server, position: str) ->
             pass
 
 
-def test_streams_that_are_left_leave_nothing_and_a_stop_waits_for_none(server: Server) -> None:
+def test_streams_that_are_left_leave_nothing_and_a_stop_waits_for_none(server: Orders) -> None:
     workers = server.workers()
 
     def open_files() -> list[int]:
