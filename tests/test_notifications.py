@@ -729,3 +729,25 @@ def test_a_process_that_ends_leaves_no_shared_memory(tmp_path: Path, end: str) -
         command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
         subprocess.run(command, check=True, timeout=LIMIT_SECONDS)
         assert not signals_page_of(path).exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is shared by /dev/shm on Linux")
+def test_a_file_that_somebody_has_given_the_name_of_a_page_is_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "app.db"
+    with oxlite.Database(path) as db:
+        db.execute("CREATE TABLE t (a)")
+        page = signals_page_of(path)
+        other = page.with_name(f"{page.name}-of-somebody")
+        other.touch(mode=0o600)
+        os.link(other, page)
+        try:
+            listener = db.listen("orders", timeout=LIMIT_SECONDS)
+            db.notify("orders", "x")
+            assert next(listener).payload == "x"
+            assert other.stat().st_size == 0
+        finally:
+            page.unlink()
+            other.unlink()
+    assert "No memory is shared" in caplog.text

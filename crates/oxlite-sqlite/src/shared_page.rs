@@ -125,6 +125,7 @@ mod linux {
             let is_ours = status.is_file()
                 && status.uid() == user
                 && status.mode() & 0o077 == 0
+                && status.nlink() <= 1 // another name may be one that somebody else gave it
                 && status.len() <= size_bytes as u64;
             if !is_ours {
                 return Err(refused("it is no page of this user's alone"));

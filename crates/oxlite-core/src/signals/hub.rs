@@ -273,7 +273,7 @@ impl Hub {
 fn no_place() -> io::Error {
     io::Error::new(
         io::ErrorKind::QuotaExceeded,
-        format!("{PLACES} processes listen to this database already"),
+        format!("{PLACES} Databases listen to this file already, in this and other processes"),
     )
 }
 
