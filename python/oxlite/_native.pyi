@@ -28,6 +28,7 @@ from oxlite.connection import DriverOptions, ProfileName
 
 __all__ = [
     "ABSENT",
+    "Hearing",
     "LEGACY_TRANSACTION_CONTROL",
     "NETWORK_FILE_SYSTEMS",
     "PARSE_COLNAMES",
@@ -273,6 +274,7 @@ __all__ = [
     "enable_shared_cache",
     "forget_rowid",
     "harmless",
+    "has_notifications",
     "invert_changeset",
     "latest_rowid",
     "only_read",
