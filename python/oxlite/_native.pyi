@@ -28,7 +28,6 @@ from oxlite.connection import DriverOptions, ProfileName
 
 __all__ = [
     "ABSENT",
-    "Hearing",
     "LEGACY_TRANSACTION_CONTROL",
     "NETWORK_FILE_SYSTEMS",
     "PARSE_COLNAMES",
@@ -235,6 +234,7 @@ __all__ = [
     "DatabaseError",
     "Error",
     "Feed",
+    "Hearing",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
