@@ -119,6 +119,33 @@ def test_what_another_program_inserts_arrives(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_what_is_no_message_is_dropped_and_it_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable = Cable(path)
+        mine = cable.new_channel()
+        for channel in ("orders", mine):
+            await cable.group_add("room", channel)
+            rows = [
+                (channel.partition("!")[0] + ("!" if "!" in channel else ""), channel, content)
+                for content in (b"\xc1", b"", b"\x01", "no JSON", "[1]", 7, 0.5, b"\x81" * 9000)
+            ]
+            with closing(stdlib.connect(path)) as other, other:
+                other.executemany(
+                    "INSERT INTO oxlite_cable_message (queue, channel, message) VALUES (?, ?, ?)",
+                    rows,
+                )
+            await cable.send(channel, {"is": "one"})
+            assert await _next(cable, channel) == {"is": "one"}
+        await cable.close()
+
+    asyncio.run(main())
+    assert caplog.text.count("is no message") == 16
+
+
 def test_who_is_cancelled_has_taken_nothing(tmp_path: Path) -> None:
     async def main(channel: str | None) -> None:
         cable = Cable(tmp_path / "cable.db", capacity=1000)

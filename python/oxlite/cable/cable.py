@@ -160,7 +160,13 @@ class Cable:
                 f"{channel!r} is a channel of another process, or of this one before a fork:"
                 " whoever made it with new_channel() receives it"
             )
-        return decoded((await self._mailbox(queue).receive(channel)).content)
+        while True:
+            taken = await self._mailbox(queue).receive(channel)
+            try:
+                return decoded(taken.content)
+            except Exception as error:
+                # Only another program writes such a row: whoever receives is not to end by it.
+                _log.warning("what was inserted for %r is no message: %s", channel, error)
 
     def new_channel(self, prefix: str = "specific") -> str:
         """The name of a channel that this process alone receives."""

@@ -51,7 +51,7 @@ def decoded(content: bytes | str) -> dict[str, Any]:
     """The message of bytes; of text, if another program has inserted it as JSON.
 
     Raises:
-        ValueError: It is none.
+        Exception: It is none, in one of msgpack's or json's many ways.
     """
     if isinstance(content, str):
         message = json.loads(content)
