@@ -97,7 +97,16 @@ def _pytest(*paths: str) -> list[str]:
     # One after the other, whatever the project's own run does beside.
     return [
         *(sys.executable, "-m", "pytest", "-x", "-v", "-rfE", "--tb=short", "--color=no"),
-        *("-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider", "-p", "no:xdist"),
+        *(
+            "-o",
+            "addopts=--import-mode=importlib",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:asyncio",
+        ),
         *(f"--timeout={_TEST_AT_MOST}", *paths),
     ]
 
