@@ -13,6 +13,7 @@ from tests.wait import until
 
 from oxlite.bench import UsageError, VerificationError
 from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.harness import deliveries, wakeups
 from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.redis import RedisServer
 from oxlite.bench.harness.run import Listener
@@ -20,7 +21,7 @@ from oxlite.bench.harness.scratch import scratch
 from oxlite.bench.harness.session import HandedOver
 from oxlite.bench.lab import Request, perform
 from oxlite.bench.scenarios.scenario import Scenario
-from oxlite.bench.workloads.notify import figures, verify, wakeups, work
+from oxlite.bench.workloads.notify import figures, work
 from oxlite.bench.workloads.notify.figures import WAKEUPS
 from oxlite.bench.workloads.notify.tables import TABLES
 from oxlite.bench.workloads.notify.ways import WAYS
@@ -119,12 +120,12 @@ def test_the_number_of_a_message_is_read_from_text_and_bytes() -> None:
     ],
 )
 def test_every_message_is_accounted_for(numbers: list[int], account: tuple[int, ...]) -> None:
-    assert verify.account(numbers, 3) == account
+    assert deliveries.account(numbers, 3) == account
 
 
 def test_what_nobody_has_published_is_found() -> None:
     with pytest.raises(VerificationError, match="heard message 3, of 3 published"):
-        verify.account([3], 3)
+        deliveries.account([3], 3)
 
 
 def published(*instants_ns: tuple[int, int]) -> HandedOver:
@@ -216,10 +217,16 @@ def test_bars_are_judged_against_the_peers_of_the_same_run() -> None:
     assert not any("honker" in name for name in found)
 
 
-@pytest.mark.parametrize("driver", ["redis", "honker"])
-def test_peers_of_messages_are_for_this_workload_alone(driver: str) -> None:
+@pytest.mark.parametrize(
+    ("driver", "workload"),
+    [
+        ("redis", "notify"), ("honker", "notify"), ("channels_redis", "cable"),
+        ("channels_lite", "cable"), ("memory", "cable"),
+    ],
+)  # fmt: skip
+def test_peers_of_messages_are_for_one_workload_alone(driver: str, workload: str) -> None:
     reason = DRIVERS.get(driver).refusal(Scenario(driver, journal="wal"))
-    assert "oxlite bench notify" in str(reason)
+    assert f"oxlite bench {workload}" in str(reason)
     assert DRIVERS.get(driver).refusal(Scenario(driver, way="thread", build="own")) is None
 
 

@@ -187,7 +187,7 @@ def test_another_journal_mode_is_found_out(connection: sqlite3.Connection) -> No
 
 
 # PostgreSQL's has a server instead of a file, and tests of its own; the others are for messages.
-OTHERS = {"postgresql", "redis", "honker"}
+OTHERS = {"postgresql", "redis", "honker", "channels_redis", "channels_lite", "memory"}
 
 
 @pytest.mark.parametrize("driver", [name for name in DRIVERS.names() if name not in OTHERS])

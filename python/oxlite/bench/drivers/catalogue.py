@@ -2,12 +2,23 @@
 
 from oxlite.bench.drivers.apsw import Apsw
 from oxlite.bench.drivers.base import Driver
-from oxlite.bench.drivers.messages import Honker, Redis
+from oxlite.bench.drivers.messages import ChannelsLite, ChannelsRedis, Honker, Memory, Redis
 from oxlite.bench.drivers.oxlite import Oxlite
 from oxlite.bench.drivers.postgresql import PostgreSql
 from oxlite.bench.drivers.stdlib import Aiosqlite, StandardLibrary
 from oxlite.bench.registry import Registry
 
 DRIVERS: Registry[Driver] = Registry("driver")
-for _driver in (StandardLibrary, Apsw, Aiosqlite, Oxlite, PostgreSql, Redis, Honker):
+for _driver in (
+    StandardLibrary,
+    Apsw,
+    Aiosqlite,
+    Oxlite,
+    PostgreSql,
+    Redis,
+    Honker,
+    ChannelsRedis,
+    ChannelsLite,
+    Memory,
+):
     DRIVERS.add(_driver())

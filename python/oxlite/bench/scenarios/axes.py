@@ -87,6 +87,9 @@ DRIVER = Axis(
         "postgresql": "psycopg and a PostgreSQL server of the run's own",
         "redis": "Redis, a server of the run's own",
         "honker": "honker, notifications in SQLite",
+        "channels_redis": "channels-redis, and a Redis server of the run's own",
+        "channels_lite": "channels-lite, on Python's own sqlite3",
+        "memory": "nobody: messages stay in the memory of one process",
     },
 )
 JOURNAL = Axis(

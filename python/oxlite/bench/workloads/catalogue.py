@@ -17,6 +17,7 @@ PACKAGES = (
     "busy",
     "async_",
     "notify",
+    "cable",
     "web",
 )
 

@@ -31,7 +31,11 @@ HEIGHT = 22
 PLOT_HEIGHT = 260
 MIDDLE = HEIGHT / 2
 
-DRIVERS = ("oxlite", "stdlib", "apsw", "aiosqlite", "postgresql", "redis", "honker")
+DRIVERS = (
+    "oxlite", "stdlib", "apsw", "aiosqlite", "postgresql", "redis", "honker", "channels_redis",
+    "channels_lite", "memory",
+)  # fmt: skip
+"""Those that have a colour; some never stand in a chart together, and share one."""
 
 Scale = Callable[[float], float]
 """From a value to a place, in percent of the width (or of the height)."""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from oxlite.bench.errors import VerificationError
 from oxlite.bench.harness.channel import Message
+from oxlite.bench.harness.deliveries import Account, account
 from oxlite.bench.harness.model import Metric, Sample
 from oxlite.bench.harness.outcomes import NS_PER_MS, NS_PER_SECOND, percentiles_ms, unpacked
 from oxlite.bench.harness.session import HandedOver
-from oxlite.bench.workloads.notify.verify import Account, account
 
 HEARD, CALLED = "heard", "from the call"
 """Kinds of latency: from the return of the call, and from before it."""

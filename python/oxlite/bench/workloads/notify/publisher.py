@@ -8,9 +8,10 @@ that publishes it (``time.monotonic_ns``, unsigned 64-bit).
 import time
 from array import array
 
+from oxlite.bench.harness import wakeups
 from oxlite.bench.harness.channel import Message
 from oxlite.bench.harness.outcomes import NS_PER_SECOND, packed
-from oxlite.bench.workloads.notify import wakeups, work
+from oxlite.bench.workloads.notify import work
 from oxlite.bench.workloads.notify.listeners import NotifyTask
 from oxlite.bench.workloads.notify.ways import Publish
 
