@@ -77,7 +77,10 @@ class ClientsTask(ScenarioTask[CableParameters]):
 
     def run(self, turn: Message, start_ns: int) -> None:
         """Send all messages, and hear them."""
-        self._loop.run_until_complete(self._converse())
+        try:
+            self._loop.run_until_complete(self._converse())
+        except ConnectionClosed as error:
+            raise _ended(error) from None
 
     def collect(self) -> tuple[Message, bytes]:
         """What was sent and heard; see the module."""
@@ -94,7 +97,7 @@ class ClientsTask(ScenarioTask[CableParameters]):
                 self._clients = [Client(one) for one in await self._connected(MEMBER, members)]
                 self._senders = await self._connected(SENDER, work.SENDERS)
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
-            raise WorkerError(f"the server ends a client's WebSocket: {error!r}") from None
+            raise _ended(error) from None
         except TimeoutError:
             raise WorkerError(f"the clients have not joined in {JOIN_SECONDS:.0f} s") from None
 
@@ -157,3 +160,7 @@ class ClientsTask(ScenarioTask[CableParameters]):
                 await asyncio.sleep(ahead_ns / NS_PER_SECOND)
             self._left_ns[number] = clock()
             await senders[number % len(senders)].send(text)
+
+
+def _ended(error: Exception) -> WorkerError:
+    return WorkerError(f"the server ends a client's WebSocket: {error!r}")

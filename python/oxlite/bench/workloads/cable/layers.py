@@ -1,7 +1,8 @@
 """What Django is told of each channel layer, and nothing more.
 
 Each process has one configuration, because Django has; so the lab itself never loads Django.
-A layer has the defaults of its own, and a database what its own documentation recommends.
+A layer has the defaults of its own where it works with them, and a database what its own
+documentation recommends.
 """
 
 import json
@@ -19,7 +20,9 @@ Config = Callable[[Path], dict[str, Any]]
 
 
 def _redis(path: Path) -> dict[str, Any]:
-    return {"hosts": [f"unix://{path}"]}
+    # channels-redis waits for a message for five seconds at a time. So does redis-py 8 for an
+    # answer, and then a WebSocket to which nobody says anything is ended.
+    return {"hosts": [{"address": f"unix://{path}", "socket_timeout": None}]}
 
 
 def _django(path: Path) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from oxlite.bench.workloads.cable.layers import configure
 from oxlite.bench.workloads.cable.work import CableParameters
 
 JOIN_SECONDS = 60.0
-SETTLE_SECONDS = 1.0
-"""After it, what began with the processes has come to rest."""
+SETTLE_SECONDS = 6.0
+"""After it, what began with the processes has come to rest: limits of five seconds among it."""
 
 
 class LayerTask(ScenarioTask[CableParameters]):
@@ -103,6 +103,8 @@ class MembersTask(LayerTask):
 
     def collect(self) -> tuple[Message, bytes]:
         """How many members it has, and how many have heard the message."""
+        if self._failure is not None:
+            raise WorkerError(f"a member has failed: {self._failure!r}") from self._failure
         return {"members": self._members, "heard": self._heard}, b""
 
     def _live(self, joined: threading.Event) -> None:

@@ -24,7 +24,7 @@ def served(environment: Mapping[str, str], workers: int, directory: Path) -> Ite
     """The site, at the port that is given; it has ended afterwards.
 
     Raises:
-        WorkerError: it has ended before, with its reason; or whoever asked it had an error.
+        WorkerError: it has ended before, or whoever asked it had an error: with what it said last.
     """
     listening = socket.create_server((LOOPBACK, 0), backlog=2048)
     with listening:
@@ -46,7 +46,7 @@ def served(environment: Mapping[str, str], workers: int, directory: Path) -> Ite
     with program:
         try:
             yield port
-        except WorkerError:
+        except WorkerError as error:
             program.require()
-            raise
+            raise program.failed(f"is left: {error}") from None
         program.require()
