@@ -8,7 +8,10 @@
 //! - `position`: which notification, in which history of which file.
 //! - `store`: the table, all SQL that is written here.
 //! - `watch`: a thread that hears of what nobody signals.
-//! - `feed`: a thread that reads for all listeners of a database, and what each of them has not taken yet.
+//! - `feed`: who listens to what, from where on.
+//! - `inbox`: what one of them has not taken yet.
+//! - `reading`: who reads the table, when, and for whom.
+//! - `subscription`: what is given to whoever listens.
 //!
 //! Invariants:
 //! - Numbers grow in the order of the commits: SQLite has one writer at a time, and a number that was used does
@@ -18,14 +21,19 @@
 
 mod channel;
 mod feed;
+mod inbox;
 mod position;
+mod reading;
 mod store;
+mod subscription;
 mod watch;
 
 pub use channel::{CHANNEL_BYTES_AT_MOST, Channel, Pattern};
-pub use feed::{End, Feed, Hearing, Lost, Notification, Subscription};
+pub use feed::Feed;
+pub use inbox::{End, Lost, Notification};
 pub use position::Position;
 pub use store::{
     INSERT, PAYLOAD_BYTES_AT_MOST, announce, check_payload, is_missing, is_prepared, notifying,
     prepare,
 };
+pub use subscription::{Hearing, Subscription};

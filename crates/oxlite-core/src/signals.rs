@@ -24,6 +24,6 @@ mod exchange;
 mod hub;
 mod topic;
 
+pub(crate) use hub::{FOR_EVER, Station, WatchRight};
 pub use hub::{Listener, Signals};
-pub(crate) use hub::{Station, WatchRight};
 pub use topic::Topic;

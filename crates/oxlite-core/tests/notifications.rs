@@ -132,6 +132,55 @@ fn each_listener_is_given_what_is_for_it_in_order() {
 }
 
 #[test]
+fn whoever_reads_by_himself_goes_on_when_another_one_comes_and_when_it_leaves() {
+    let database = Database::new("alone");
+    let (feed, writer) = (database.feed(), database.connect());
+    let alone = listen(&feed, &["orders"], None);
+    std::thread::scope(|threads| {
+        let reader = threads.spawn(|| (0..3).map(|_| payload(&next(&alone)).to_owned()).collect());
+        database.notify(&writer, "orders", "by himself");
+        std::thread::sleep(Duration::from_millis(50));
+        let other = listen(&feed, &["orders"], None);
+        std::thread::sleep(Duration::from_millis(50));
+        database.notify(&writer, "orders", "by the thread");
+        assert_eq!(payload(&next(&other)), "by the thread");
+        drop(other);
+        database.notify(&writer, "orders", "after that");
+        let heard: Vec<String> = reader.join().expect("no panic");
+        assert_eq!(heard, ["by himself", "by the thread", "after that"]);
+    });
+}
+
+#[test]
+fn all_threads_that_wait_for_one_listener_hear_of_its_end() {
+    let database = Database::new("ends");
+    let (feed, writer) = (database.feed(), database.connect());
+    database.notify(&writer, "orders", "first");
+    let subscription = listen(&feed, &["orders"], None);
+    std::thread::scope(|threads| {
+        let waiting: Vec<_> = (0..3)
+            .map(|_| threads.spawn(|| end_of(&subscription)))
+            .collect();
+        std::thread::sleep(Duration::from_millis(50));
+        {
+            let locked = writer.lock().expect("it is open");
+            let sql = "INSERT INTO oxlite_notification (channel) VALUES ('orders'), ('orders')";
+            for sql in [
+                "BEGIN",
+                sql,
+                "DELETE FROM oxlite_notification WHERE id < 3",
+                "COMMIT",
+            ] {
+                writer.run(&locked, sql).expect("a table");
+            }
+        }
+        for thread in waiting {
+            assert!(matches!(thread.join().expect("no panic"), End::Lost(_)));
+        }
+    });
+}
+
+#[test]
 fn listening_begins_at_the_call() {
     let database = Database::new("begin");
     let (feed, writer) = (database.feed(), database.connect());

@@ -231,8 +231,9 @@ impl Subscription {
     }
 
     /// Readable while one waits, and after the end.
-    fn fileno(&self) -> i32 {
-        self.0.descriptor()
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        let descriptor = without(py, || self.0.descriptor());
+        descriptor.map_err(|error| from_core(py, error))
     }
 
     /// Listens no longer, and wakes whoever waits.

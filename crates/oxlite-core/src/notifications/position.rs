@@ -6,11 +6,13 @@
 //!   after others had heard of them.
 //! - A position is text without spaces, fit for the header `Last-Event-ID`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::process::per_process::PerProcess;
 
 /// A history of notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,9 +69,14 @@ fn birth(_path: &Path) -> [u64; 3] {
     [0; 3]
 }
 
-/// Which start of the machine this is.
-fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+/// Which start of the machine this is; asked once, since it is needed for each notification that is read.
+fn boot() -> Cow<'static, str> {
+    static BOOT: PerProcess<String> = PerProcess::new();
+    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    match BOOT.get_or_make(read) {
+        Some(boot) => Cow::Borrowed(boot),
+        None => Cow::Owned(read()),
+    }
 }
 
 /// A notification's place in its epoch.

@@ -23,13 +23,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{beside, network};
 use crate::signals::{Signals, WatchRight};
 use crate::wait::bell::Bell;
 
-/// How often one looks at most where something is written all the time.
+/// How often one looks at most where something is written all the time, and how long after a write one looks first: the
+/// kernel tells of it before it is committed, and whoever has been signalled is not to be disturbed meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
+const LOOK_AFTER: Duration = Duration::from_millis(1);
 
 /// How soon one looks again after a write; then after twice the time, until it would be longer than the other; then
 /// for as long as anybody has the write lock.
@@ -104,11 +106,17 @@ impl Watcher<'_> {
             // committed by the time that nobody writes any more is seen.
             let is_being_written = is_being_written(&self.index);
             let looked = Instant::now();
-            if let Ok(now) = look.look(watched) {
-                watched = now;
-                right.note_watched(now);
-            }
-            let next = match pause <= LOOK_AGAIN_WITHIN || is_being_written {
+            let is_seen = match look.look(watched) {
+                Ok(now) => {
+                    watched = now;
+                    right.note_watched(now);
+                    true
+                }
+                // Another program has the file for itself.
+                Err(Error::Locked { .. }) => false,
+                Err(_) => true,
+            };
+            let next = match pause <= LOOK_AGAIN_WITHIN || is_being_written || !is_seen {
                 true => Some(pause),
                 false => None,
             };
@@ -118,7 +126,8 @@ impl Watcher<'_> {
                 Heard::Something => {
                     pause = LOOK_AGAIN_AFTER;
                     // What is written meanwhile is seen in one look.
-                    std::thread::sleep(LOOK_EVERY.saturating_sub(looked.elapsed()));
+                    let next = LOOK_EVERY.saturating_sub(looked.elapsed());
+                    std::thread::sleep(next.max(LOOK_AFTER));
                 }
             }
         }

@@ -25,7 +25,7 @@ use crate::wait::bell::Bell;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// As long as a wait can be.
-const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 /// The signals of one database.
 pub struct Signals {
@@ -152,7 +152,7 @@ impl Signals {
                     ear.tell(board);
                 }
             }
-            station.wait(rings);
+            station.wait(rings, FOR_EVER);
         }
     }
 
@@ -209,7 +209,7 @@ impl Drop for WatchRight {
     }
 }
 
-/// A place on the board, for a thread that waits there by itself; given back when this is dropped.
+/// A place on the board, for threads that wait there by themselves; given back when this is dropped.
 pub(crate) struct Station {
     signals: Arc<Signals>,
     place: usize,
@@ -240,10 +240,10 @@ impl Station {
             .map_or(0, |board| board.rings(self.place))
     }
 
-    /// Waits until it is rung here more often than that; may return without a cause.
-    pub(crate) fn wait(&self, rings: u32) {
+    /// Waits until it is rung here more often than that, for `at_most` at the longest; may return without a cause.
+    pub(crate) fn wait(&self, rings: u32, at_most: Duration) {
         if let Ok(board) = self.signals.board() {
-            board.wait(self.place, rings, FOR_EVER);
+            board.wait(self.place, rings, at_most);
         }
     }
 
