@@ -1406,13 +1406,12 @@ class Subscription:
         """The next notification: channel, payload and position; waits for `timeout` seconds at
         most, for ever with `None`. `None` if none has come.
         """
+    def has_ended(self) -> bool:
+        """Whether it has come to its end, and nothing waits any more."""
     def fileno(self) -> int:
         """Readable while one waits, and after the end."""
     def close(self) -> None:
         """Listens no longer, and wakes whoever waits."""
-
-def has_notifications(connection: Connection) -> bool:
-    """Whether the table of notifications is there."""
 
 def prepare_notifications(connection: Connection) -> None:
     """Makes the table of notifications if it is not there, in the transaction that is open or

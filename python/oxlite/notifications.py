@@ -28,7 +28,7 @@ __all__ = [
     "joined",
 ]
 
-INSERT = "INSERT INTO oxlite_notification (channel, payload) VALUES (?, ?)"
+INSERT = "INSERT INTO main.oxlite_notification (channel, payload) VALUES (?, ?)"
 
 _PAYLOAD_BYTES_AT_MOST = 1 << 20
 

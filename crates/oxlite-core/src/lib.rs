@@ -52,7 +52,7 @@ pub use file::network::{NETWORK_FILE_SYSTEMS, NetworkFileSystem};
 pub use notifications::{
     CHANNEL_BYTES_AT_MOST, Channel, End, Feed, Hearing, INSERT, Lost, Notification,
     PAYLOAD_BYTES_AT_MOST, Pattern, Position, Subscription, announce, check_payload, is_missing,
-    is_prepared, notifying, prepare,
+    notifying, prepare,
 };
 pub use open::options::{
     DROP_IN_PROFILE, DurableCommit, LEGACY_TRANSACTION_CONTROL, OPTIONS, OpenOptions, option,

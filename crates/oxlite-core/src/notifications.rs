@@ -33,7 +33,6 @@ pub use feed::Feed;
 pub use inbox::{End, Lost, Notification};
 pub use position::Position;
 pub use store::{
-    INSERT, PAYLOAD_BYTES_AT_MOST, announce, check_payload, is_missing, is_prepared, notifying,
-    prepare,
+    INSERT, PAYLOAD_BYTES_AT_MOST, announce, check_payload, is_missing, notifying, prepare,
 };
 pub use subscription::{Hearing, Subscription};

@@ -93,9 +93,7 @@ mod native {
     #[pymodule_export]
     use crate::loan::Loan;
     #[pymodule_export]
-    use crate::notifications::{
-        Announcement, Feed, Hearing, Subscription, has_notifications, prepare_notifications,
-    };
+    use crate::notifications::{Announcement, Feed, Hearing, Subscription, prepare_notifications};
     #[pymodule_export]
     use crate::options::enable_shared_cache;
     #[pymodule_export]

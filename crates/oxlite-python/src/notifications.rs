@@ -22,16 +22,6 @@ use crate::gil::without;
 use crate::lock::lock;
 use crate::values::object_of_value;
 
-/// Whether the table of notifications is there.
-#[pyfunction]
-pub(crate) fn has_notifications(py: Python<'_>, connection: &Connection) -> PyResult<bool> {
-    let core = connection.core()?;
-    let locked = lock(py, core)?;
-    let outcome =
-        crate::gil::detached(py, &locked, |locked| oxlite_core::is_prepared(core, locked));
-    outcome.map_err(|error| from_core(py, error))
-}
-
 /// Makes the table of notifications if it is not there, in the transaction that is open or in one of its own.
 #[pyfunction]
 pub(crate) fn prepare_notifications(py: Python<'_>, connection: &Connection) -> PyResult<()> {
@@ -157,6 +147,13 @@ impl Feed {
         })
     }
 
+    /// Whether the table of notifications is there. Raises `LockedError` soon, as the others do, where another program
+    /// has the file for itself: whoever asks waits by himself, so that nobody waits for him meanwhile.
+    fn has_table(&self, py: Python<'_>) -> PyResult<bool> {
+        let outcome = without(py, || self.core.is_prepared());
+        outcome.map_err(|error| from_core(py, error))
+    }
+
     /// Listens to `channels` from now on, or from after the position `since`.
     fn listen(
         &self,
@@ -228,6 +225,11 @@ impl Subscription {
             without(py, || self.0.wait(left))?;
             py.check_signals()?;
         }
+    }
+
+    /// Whether it has come to its end, and nothing waits any more.
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
     }
 
     /// Readable while one waits, and after the end.

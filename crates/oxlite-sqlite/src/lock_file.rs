@@ -181,6 +181,21 @@ mod linux {
             }
         }
 
+        /// A name that leads to this file for as long as it is open, in this process.
+        pub fn open_path(&self) -> std::path::PathBuf {
+            format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+        }
+
+        /// Changes both of its times, of which inotify tells as of attributes.
+        pub fn touch(&self) {
+            // Where it fails the file is another user's, who is told by its being closed.
+            let now = std::time::SystemTime::now();
+            let both = std::fs::FileTimes::new()
+                .set_accessed(now)
+                .set_modified(now);
+            let _ = self.file.set_times(both);
+        }
+
         /// Replaces the note. Refused where the file has several names (hard links), or held something else
         /// when it was opened: it is another program's.
         pub fn write_note(&self, note: &[u8]) -> io::Result<()> {
@@ -365,6 +380,16 @@ mod elsewhere {
 
         /// Never called.
         pub fn is_at(&self, _path: &Path) -> bool {
+            match *self {}
+        }
+
+        /// Never called.
+        pub fn open_path(&self) -> std::path::PathBuf {
+            match *self {}
+        }
+
+        /// Never called.
+        pub fn touch(&self) {
             match *self {}
         }
 

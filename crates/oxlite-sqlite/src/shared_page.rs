@@ -278,18 +278,26 @@ mod linux {
             if self.waiting.load(Ordering::SeqCst) == 0 {
                 return false;
             }
+            self.wake_waiting() > 0
+        }
+
+        /// The same, whether or not anybody is counted as waiting.
+        pub fn wake(&self) {
+            self.rings.fetch_add(1, Ordering::SeqCst);
+            self.wake_waiting();
+        }
+
+        fn wake_waiting(&self) -> libc::c_long {
             // SAFETY: the address of a word of four bytes in a mapping of ours; not a private futex,
-            // since other processes wait at it. Nothing can be done about an error, and those who wait
-            // look by themselves after a time.
-            let woken = unsafe {
+            // since other processes wait at it. Nothing can be done about an error.
+            unsafe {
                 libc::syscall(
                     libc::SYS_futex,
                     self.rings.as_ptr(),
                     libc::FUTEX_WAKE,
                     i32::MAX,
                 )
-            };
-            woken > 0
+            }
         }
 
         /// Waits until it has rung more often than `rings`, for `at_most` at the longest; may return
@@ -427,6 +435,11 @@ mod elsewhere {
 
         /// Never called.
         pub fn ring(&self) -> bool {
+            match self.0 {}
+        }
+
+        /// Never called.
+        pub fn wake(&self) {
             match self.0 {}
         }
 

@@ -326,7 +326,8 @@ class Database(DatabaseBase):
         ...     print(note.channel, note.payload)
 
         The first call opens a reader for all who listen. Arguments and errors are those of
-        ``oxlite.Database.listen``.
+        ``oxlite.Database.listen``; but where another program has the file for itself (which is
+        not so in WAL mode, as a rule), ``LockedError`` comes at once.
         """
         subscription = self._subscribe(channels, since)
         return Listener(subscription, timeout, self._prepare_listening, self)

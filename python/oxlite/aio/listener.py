@@ -76,6 +76,9 @@ class Listener:
                     taken = subscription.take(0.0)
                     if taken is not None:
                         return Notification(*taken)
+                    if subscription.has_ended():
+                        await self.aclose()
+                        break
                     await readable(subscription.fileno())
         except TimeoutError:
             pass

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from weakref import WeakSet
 
 from oxlite import sqlite3
-from oxlite._native import Announcement, Feed, Hearing, Subscription, has_notifications
+from oxlite._native import Announcement, Feed, Hearing, LockedError, Subscription
 from oxlite.connection import BusyPolicy, ConnectOptions, ProfileName
 from oxlite.database.factory import ConnectionFactory
 from oxlite.database.statistics import DatabaseStatistics, statistics
@@ -134,7 +134,8 @@ class DatabaseBase(ABC):
 
     def _begin_listening(self) -> None:
         """Begin with no listener, in this process."""
-        self._feed_lock = threading.Lock()
+        # A signal handler may close it while its thread is in ``listen``.
+        self._feed_lock = threading.RLock()
         self._feed: tuple[Feed, Connection] | None = None
         # Whether this one has made the table of notifications, or found it.
         self._can_notify = False
@@ -142,7 +143,11 @@ class DatabaseBase(ABC):
         self._announced_rows: Announcement | None = None
 
     def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
-        """Listen to channels from now on; the first one opens a reader for all."""
+        """Listen to channels from now on; the first one opens a reader for all.
+
+        Raises:
+            oxlite.LockedError: Another program has the file for itself; soon.
+        """
         self._check()
         names = channels_of(channels)
         return self._opened_feed().listen(names, since)
@@ -162,11 +167,11 @@ class DatabaseBase(ABC):
         return feed
 
     def _has_notifications(self) -> bool:
-        """Whether there is a table of notifications; asked of the reader of those who listen."""
-        self._opened_feed()
-        with self._feed_lock:
-            self._check()
-            return self._feed is not None and has_notifications(self._feed[1])
+        """Whether there is a table of notifications, or it cannot be known just now."""
+        try:
+            return self._opened_feed().has_table()
+        except LockedError:
+            return True
 
     def _announcement(self, channel: str) -> Announcement:
         """What is signalled when a notification in a channel is committed.

@@ -381,7 +381,14 @@ class Database(DatabaseBase):
             # So that other programs can insert. Where it cannot be made, whoever notifies makes it.
             with suppress(sqlite3.Error), self._lent_writer() as writer:
                 prepare_notifications(writer)
-        return Listener(self._subscribe(channels, since), timeout, self)
+        ends = time.monotonic() + self._timeout
+        while True:
+            try:
+                return Listener(self._subscribe(channels, since), timeout, self)
+            except LockedError:
+                # Signals are heard in between, and others can use the connection.
+                if time.monotonic() >= ends:
+                    raise
 
     def checkpoint(
         self,

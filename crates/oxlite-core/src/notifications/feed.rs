@@ -25,6 +25,13 @@ impl Feed {
         Reading::new(connection).map(|reading| Self(Arc::new(reading)))
     }
 
+    /// Whether the table of notifications is there. [`Error::Locked`](crate::Error::Locked) soon, as for the others:
+    /// whoever asks waits by himself.
+    pub fn is_prepared(&self) -> Result<bool> {
+        self.0.check()?;
+        self.0.is_prepared()
+    }
+
     /// Listens to channels from now on, or from after `since`.
     pub fn listen(
         &self,
@@ -34,7 +41,7 @@ impl Feed {
         let reading = &self.0;
         reading.check()?;
         let inbox = Arc::new(Inbox::new(patterns).map_err(|error| no_signals(&error))?);
-        let found = reading.state_at_first()?;
+        let found = reading.state_now()?;
         let begins = match (since, found) {
             (None, found) => found.map_or(0, |found| found.latest),
             (Some(since), Some(found)) => match lost(since.number, Some(since.epoch), &found) {
@@ -42,7 +49,7 @@ impl Feed {
                 None => since.number,
             },
             // Where there is no table yet, and none can be made.
-            (Some(since), None) => match Position::before_the_first(reading.path()) {
+            (Some(since), None) => match Position::before_the_first(reading.path())? {
                 position if position == since => 0,
                 position => {
                     return Ok(Err(Lost {

@@ -108,7 +108,7 @@ struct Content {
 pub(super) fn lost(read: i64, epoch: Option<Epoch>, found: &State) -> Option<Lost> {
     let is_of_another_epoch =
         epoch.is_some_and(|epoch| epoch != found.epoch) || read > found.latest;
-    (is_of_another_epoch || read + 1 < found.first_kept).then_some(Lost {
+    (is_of_another_epoch || read.saturating_add(1) < found.first_kept).then_some(Lost {
         resume_from: Position {
             epoch: found.epoch,
             number: found.first_kept - 1,
@@ -155,6 +155,12 @@ impl Inbox {
     /// Whether it has come to its end: what waits is still to be taken.
     pub(super) fn has_ended(&self) -> bool {
         self.content.lock().end.is_some()
+    }
+
+    /// Whether it has come to its end, and nothing waits any more.
+    pub(super) fn is_over(&self) -> bool {
+        let content = self.content.lock();
+        content.waiting.is_empty() && content.end.is_some()
     }
 
     /// The next one, `None` if none waits; and whether there is room again for what was not read.

@@ -8,8 +8,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
+
+use oxlite_sqlite::codes;
 
 use crate::error::Error;
 use crate::process::per_process::PerProcess;
@@ -20,14 +23,16 @@ pub struct Epoch(u64);
 
 impl Epoch {
     /// That of the file at `path`, whose table was made with `key`, and of this start of the machine.
-    pub(super) fn of(path: &Path, key: &str) -> Self {
+    ///
+    /// Fails where the system does not tell: that must not be taken for another history.
+    pub(super) fn of(path: &Path, key: &str) -> Result<Self, Error> {
         let mut hasher = Hasher::new();
         hasher.add(key.as_bytes());
-        for number in birth(path) {
+        for number in birth(path).map_err(unknown)? {
             hasher.add(&number.to_le_bytes());
         }
-        hasher.add(boot().as_bytes());
-        Self(hasher.0)
+        hasher.add(boot().map_err(unknown)?.as_bytes());
+        Ok(Self(hasher.0))
     }
 }
 
@@ -51,32 +56,43 @@ impl Hasher {
 ///
 /// Not when it was changed: see `FileNumbers`.
 #[cfg(target_os = "linux")]
-fn birth(path: &Path) -> [u64; 3] {
+fn birth(path: &Path) -> io::Result<[u64; 3]> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let wanted = StatxFlags::INO | StatxFlags::BTIME;
-    match statx(CWD, path, AtFlags::empty(), wanted) {
-        Ok(status) => [
-            status.stx_ino,
-            status.stx_btime.tv_sec.cast_unsigned(),
-            status.stx_btime.tv_nsec.into(),
-        ],
-        Err(_) => [0; 3],
-    }
+    let status = statx(CWD, path, AtFlags::empty(), wanted)?;
+    Ok([
+        status.stx_ino,
+        status.stx_btime.tv_sec.cast_unsigned(),
+        status.stx_btime.tv_nsec.into(),
+    ])
 }
 
 #[cfg(not(target_os = "linux"))]
-fn birth(_path: &Path) -> [u64; 3] {
-    [0; 3]
+fn birth(_path: &Path) -> io::Result<[u64; 3]> {
+    Ok([0; 3])
 }
 
 /// Which start of the machine this is; asked once, since it is needed for each notification that is read.
-fn boot() -> Cow<'static, str> {
+fn boot() -> io::Result<Cow<'static, str>> {
     static BOOT: PerProcess<String> = PerProcess::new();
-    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    match BOOT.get_or_make(read) {
-        Some(boot) => Cow::Borrowed(boot),
-        None => Cow::Owned(read()),
+    if let Some(known) = BOOT.get() {
+        return Ok(Cow::Borrowed(known));
     }
+    let read = match std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(), // another system
+        read => read?,
+    };
+    Ok(match BOOT.get_or_make(|| read.clone()) {
+        Some(boot) => Cow::Borrowed(boot),
+        None => Cow::Owned(read),
+    })
+}
+
+fn unknown(error: io::Error) -> Error {
+    Error::Sqlite(oxlite_sqlite::Error::new(
+        codes::SQLITE_IOERR,
+        format!("cannot tell which history of notifications this is: {error}"),
+    ))
 }
 
 /// A notification's place in its epoch.
@@ -90,11 +106,11 @@ pub struct Position {
 
 impl Position {
     /// That of a file without a table of notifications.
-    pub(super) fn before_the_first(path: &Path) -> Self {
-        Self {
-            epoch: Epoch::of(path, ""),
+    pub(super) fn before_the_first(path: &Path) -> Result<Self, Error> {
+        Ok(Self {
+            epoch: Epoch::of(path, "")?,
             number: 0,
-        }
+        })
     }
 }
 

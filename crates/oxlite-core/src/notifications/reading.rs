@@ -141,7 +141,7 @@ impl Reading {
 
     /// Hears of topics that are no notifications.
     pub(super) fn hear(self: &Arc<Self>, topics: Vec<Topic>) -> Result<Listener> {
-        let found = self.state_at_first()?;
+        let found = self.state_now()?;
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(closed());
@@ -183,6 +183,8 @@ impl Reading {
         }
         drop(state);
         self.station.ring();
+        // Others may have its place, though somebody still has a listener that has ended.
+        self.station.leave();
         self.is_over.ring();
         // They may wait for a lock.
         self.connection.interrupt();
@@ -202,13 +204,8 @@ impl Reading {
         !FileNumbers::of(&self.path).is_ok_and(|now| now == self.file)
     }
 
-    /// What there is now, for whoever begins to listen: he waits for a lock as long as his connection does.
-    pub(super) fn state_at_first(&self) -> Result<Option<State>> {
-        let locked = self.connection.lock().map_err(|_| closed())?;
-        store::state(&self.connection, &locked, &self.path)
-    }
-
-    fn state_now(&self) -> Result<Option<State>> {
+    /// What there is now.
+    pub(super) fn state_now(&self) -> Result<Option<State>> {
         self.reading(|locked| store::state(&self.connection, locked, &self.path))
     }
 
@@ -298,10 +295,17 @@ impl Reading {
         }
     }
 
+    /// Whether the table of notifications is there.
+    pub(super) fn is_prepared(&self) -> Result<bool> {
+        self.reading(|locked| store::is_prepared(&self.connection, locked))
+    }
+
     /// Reads by the connection.
     fn reading<T>(&self, read: impl FnOnce(&Locked<'_>) -> Result<T>) -> Result<T> {
         let locked = self.connection.lock().map_err(|_| closed())?;
         let deadline = self.connection.deadline();
+        // A signal handler that closes the feed here would wait for a thread that waits for the connection.
+        let _shield = deadline.shield();
         deadline.waiting_at_most(LOCKED_AT_MOST, || read(&locked))
     }
 
@@ -318,6 +322,8 @@ impl Reading {
         };
         let mut first = None;
         let epoch = Cell::new(None);
+        let mut unknown = None;
+        let mut has_skipped = false;
         let mut is_of_one_epoch = true;
         let readers: Vec<_> = reading.iter().map(|(inbox, _)| Arc::clone(inbox)).collect();
         self.reading(|locked| {
@@ -326,7 +332,13 @@ impl Reading {
                 locked,
                 from,
                 |key| {
-                    let its = Epoch::of(&self.path, key);
+                    let its = match Epoch::of(&self.path, key) {
+                        Ok(its) => its,
+                        Err(error) => {
+                            unknown = Some(error);
+                            return false;
+                        }
+                    };
                     epoch.set(Some(its));
                     is_of_one_epoch = readers.iter().all(|inbox| inbox.is_of(its));
                     is_of_one_epoch
@@ -351,12 +363,17 @@ impl Reading {
                             }))
                         })
                     });
-                    !reading.is_empty()
+                    // Those that are further are read for from there, and not from here on.
+                    has_skipped = reading.iter().all(|(_, read)| *read > number);
+                    !has_skipped
                 },
             )
         })?;
+        if let Some(error) = unknown {
+            return Err(error);
+        }
         if is_of_one_epoch && first == Some(from + 1) {
-            return Ok(false);
+            return Ok(has_skipped && !reading.is_empty());
         }
         // None follows, or not the next one.
         if self.is_replaced() {

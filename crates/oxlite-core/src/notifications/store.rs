@@ -21,26 +21,27 @@ use crate::signals::{Signals, Topic};
 pub const PAYLOAD_BYTES_AT_MOST: usize = 1 << 20;
 
 /// How a notification is inserted: its channel and its payload.
-pub const INSERT: &str = "INSERT INTO oxlite_notification (channel, payload) VALUES (?, ?)";
+pub const INSERT: &str = "INSERT INTO main.oxlite_notification (channel, payload) VALUES (?, ?)";
 
 /// 100,000 notifications are kept, for a day. Every 256th looks for those that are to go: from the beginning to
 /// the first that stays.
 ///
-/// Where the table was dropped its numbers come again: that is another epoch.
+/// Where the table was dropped its numbers come again: that is another epoch. The limits of lengths are twice those of
+/// the API: a database may be UTF-16.
 const SCHEMA: &str = "\
-CREATE TABLE IF NOT EXISTS oxlite_notification_epoch (
+CREATE TABLE IF NOT EXISTS main.oxlite_notification_epoch (
   key TEXT NOT NULL
 );
-DELETE FROM oxlite_notification_epoch WHERE NOT EXISTS
-  (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'oxlite_notification');
-CREATE TABLE IF NOT EXISTS oxlite_notification (
+DELETE FROM main.oxlite_notification_epoch WHERE NOT EXISTS
+  (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'oxlite_notification');
+CREATE TABLE IF NOT EXISTS main.oxlite_notification (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   channel TEXT NOT NULL
-    CHECK (typeof(channel) = 'text' AND length(CAST(channel AS BLOB)) BETWEEN 1 AND 255),
-  payload TEXT CHECK (length(CAST(payload AS BLOB)) <= 1048576),
+    CHECK (typeof(channel) = 'text' AND length(CAST(channel AS BLOB)) BETWEEN 1 AND 510),
+  payload TEXT CHECK (length(CAST(payload AS BLOB)) <= 2097152),
   created_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
 );
-CREATE TRIGGER IF NOT EXISTS oxlite_notification_prune AFTER INSERT ON oxlite_notification
+CREATE TRIGGER IF NOT EXISTS main.oxlite_notification_prune AFTER INSERT ON oxlite_notification
 WHEN new.id % 256 = 0
 BEGIN
   DELETE FROM oxlite_notification WHERE id < new.id AND id < max(new.id - 100000, coalesce(
@@ -48,13 +49,15 @@ BEGIN
      WHERE created_at >= CAST((julianday('now') - 2440588.5) * 86400000 AS INTEGER)
      ORDER BY id LIMIT 1), new.id));
 END;
-INSERT INTO oxlite_notification_epoch (key)
-SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM oxlite_notification_epoch);
+INSERT INTO main.oxlite_notification_epoch (key)
+SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM main.oxlite_notification_epoch);
 ";
 
 /// Fails where either table is missing.
-const EPOCH: &str =
-    "SELECT key, (SELECT id FROM oxlite_notification LIMIT 0) FROM oxlite_notification_epoch";
+const EPOCH: &str = "SELECT key, (SELECT id FROM main.oxlite_notification LIMIT 0) FROM main.oxlite_notification_epoch";
+
+const TABLE: &str =
+    "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'oxlite_notification'";
 
 /// What is known of the table beside its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +74,11 @@ pub fn is_missing(error: &oxlite_sqlite::Error) -> bool {
     error.primary_code() == codes::SQLITE_ERROR
         && error
             .message()
-            .contains("no such table: oxlite_notification")
+            .contains("no such table: main.oxlite_notification")
 }
 
 /// Whether the table is there.
-pub fn is_prepared(connection: &Connection, locked: &Locked<'_>) -> Result<bool> {
+pub(super) fn is_prepared(connection: &Connection, locked: &Locked<'_>) -> Result<bool> {
     match one_row(connection, locked, EPOCH, |_row| Ok(())) {
         Ok(found) => Ok(found.is_some()),
         Err(Error::Sqlite(error)) if is_missing(&error) => Ok(false),
@@ -149,8 +152,8 @@ pub fn announce(locked: &Locked<'_>, topics: Vec<Topic>, signals: Arc<Signals>) 
 /// Tables of other parts of Oxlite whose new rows are signalled though their writer has not: a query with the number
 /// that was the latest, whose rows are a number and a topic, and what it says while there is no such table.
 const SIGNALLED: [(&str, &str); 1] = [(
-    "SELECT max(id), 'oxlite.cable.' || queue FROM oxlite_cable_message WHERE id > ? GROUP BY queue",
-    "no such table: oxlite_cable_message",
+    "SELECT max(id), 'oxlite.cable.' || queue FROM main.oxlite_cable_message WHERE id > ? GROUP BY queue",
+    "no such table: main.oxlite_cable_message",
 )];
 
 /// The latest number of each such table that was looked at.
@@ -190,28 +193,46 @@ pub(super) fn state(
     let found = one_row(
         connection,
         locked,
+        // The larger of the two: somebody may have emptied the table of the latest numbers.
         "SELECT e.key, \
-                coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'oxlite_notification'), 0), \
-                (SELECT min(id) FROM oxlite_notification) \
-         FROM oxlite_notification_epoch e",
+                max(coalesce((SELECT seq FROM main.sqlite_sequence WHERE name = 'oxlite_notification'), 0), \
+                    coalesce((SELECT max(id) FROM main.oxlite_notification), 0)), \
+                (SELECT min(id) FROM main.oxlite_notification) \
+         FROM main.oxlite_notification_epoch e",
         |row| {
             let key = text(row.get(0)?);
             let latest = integer(row.get(1)?);
             let first_kept = match row.get(2)? {
                 ValueRef::Integer(first) => first,
-                _ => latest + 1,
+                _ => latest.saturating_add(1),
             };
-            Ok(State {
-                epoch: Epoch::of(path, &key),
-                latest,
-                first_kept,
-            })
+            Ok((key, latest, first_kept))
         },
     );
     match found {
-        Err(Error::Sqlite(error)) if is_missing(&error) => Ok(None),
-        found => found,
+        Ok(Some((key, latest, first_kept))) => Ok(Some(State {
+            epoch: Epoch::of(path, &key)?,
+            latest,
+            first_kept,
+        })),
+        Ok(None) => Err(altered()),
+        Err(Error::Sqlite(error)) if is_missing(&error) => {
+            match one_row(connection, locked, TABLE, |_row| Ok(()))? {
+                // Without the other table nobody can tell which history it is.
+                Some(()) => Err(altered()),
+                None => Ok(None),
+            }
+        }
+        Err(error) => Err(error),
     }
+}
+
+fn altered() -> Error {
+    Error::Programming(
+        "somebody has dropped or emptied the table oxlite_notification_epoch: which notifications are new is not \
+         known. Listen again"
+            .into(),
+    )
 }
 
 /// Calls `give` with the number, channel and payload of each notification after that number, in their order,
@@ -224,8 +245,8 @@ pub(super) fn read_after(
     mut give: impl FnMut(i64, &str, ValueRef<'_>) -> bool,
 ) -> Result<()> {
     // The key is read by the same statement, so in the same snapshot.
-    const SQL: &str = "SELECT id, channel, payload, (SELECT key FROM oxlite_notification_epoch) \
-                       FROM oxlite_notification WHERE id > ? ORDER BY id";
+    const SQL: &str = "SELECT id, channel, payload, (SELECT key FROM main.oxlite_notification_epoch) \
+                       FROM main.oxlite_notification WHERE id > ? ORDER BY id";
     let mut begin = Some(begin);
     let outcome = each_row(connection, locked, SQL, number, |row| {
         if let Some(begin) = begin.take()

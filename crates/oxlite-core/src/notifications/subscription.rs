@@ -39,6 +39,11 @@ impl Subscription {
         }
     }
 
+    /// Whether it has come to its end, and nothing waits any more.
+    pub fn has_ended(&self) -> bool {
+        self.inbox.is_over()
+    }
+
     /// For an event loop, which calls it before it waits: readable while one waits, and after the end.
     pub fn descriptor(&self) -> Result<i32> {
         self.reading.check()?;

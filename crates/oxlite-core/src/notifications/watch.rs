@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
+use super::channel::EVERYBODY;
 use crate::error::{Error, Result};
 use crate::file::{beside, network};
 use crate::signals::{Signals, WatchRight};
@@ -114,7 +115,11 @@ impl Watcher<'_> {
                 }
                 // Another program has the file for itself.
                 Err(Error::Locked { .. }) => false,
-                Err(_) => true,
+                // Whoever listens is to meet the same error.
+                Err(_) => {
+                    right.signal(&[EVERYBODY]);
+                    true
+                }
             };
             let next = match pause <= LOOK_AGAIN_WITHIN || is_being_written || !is_seen {
                 true => Some(pause),
@@ -165,7 +170,9 @@ impl Notices {
 
     fn of_page(signals: &Signals) -> std::io::Result<OwnedFd> {
         let descriptor = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        add_watch(&descriptor, signals.page()?, WatchFlags::CLOSE)?;
+        // By its descriptor: its name may have been taken away, or be another one's.
+        let flags = WatchFlags::CLOSE | WatchFlags::ATTRIB;
+        add_watch(&descriptor, signals.page()?, flags)?;
         Ok(descriptor)
     }
 

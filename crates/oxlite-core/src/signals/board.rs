@@ -9,9 +9,8 @@
 //! - Nothing of the page needs to be believed: what another program has written there wakes somebody in vain,
 //!   or makes him wait until the next signal.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -180,12 +179,12 @@ impl SharedBoard {
         is_taken
     }
 
-    /// Watches no longer, and closes the page's file once, by which the others hear of it: this process may go on
-    /// to have it open.
+    /// Watches no longer, and touches the page's file, by which the others hear of it: this process may go on to have
+    /// it open.
     pub(super) fn stop_watching(&self) {
         let _ = self.page.lock_file().unlock(WATCHER, WATCHER);
         self.is_watcher.store(false, Ordering::SeqCst);
-        drop(File::open(self.page.path()));
+        self.page.lock_file().touch();
     }
 
     /// How far whoever watches has looked, or has before.
@@ -193,9 +192,14 @@ impl SharedBoard {
         self.page.word(WATCHED)
     }
 
-    /// The page's file, which is closed when one who has it is gone.
-    pub(super) fn path(&self) -> &Path {
-        self.page.path()
+    /// The page's file, which is closed when one who has it is gone: this one, whatever its name leads to by now.
+    pub(super) fn open_path(&self) -> PathBuf {
+        self.page.lock_file().open_path()
+    }
+
+    /// Wakes all who wait at a place of this process.
+    pub(super) fn wake(&self, place: usize) {
+        self.bell(place).wake();
     }
 
     fn bell(&self, place: usize) -> SharedBell<'_> {
@@ -276,6 +280,10 @@ impl Board for SharedBoard {
         for (index, bits) in cells.into_iter().enumerate() {
             let cell = self.page.cell(wanted_cell(place, index));
             cell.store(bits, Ordering::SeqCst);
+        }
+        // It is, unless another program has written into the page.
+        if is_set(&self.own, place) {
+            set(self.taken(place / BITS), place, true);
         }
     }
 

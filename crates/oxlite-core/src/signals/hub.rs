@@ -8,9 +8,9 @@
 //! - In a forked child nothing of it is used: whoever tries is refused.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxlite_sqlite::{Mutex, fork_generation, spawn_quietly};
@@ -87,9 +87,10 @@ impl Signals {
         self.board().ok().and_then(SharedBoard::why_alone)
     }
 
-    /// A file that is closed whenever a process is gone that has these signals.
-    pub(crate) fn page(&self) -> io::Result<&Path> {
-        self.board().map(SharedBoard::path)
+    /// A file that is closed whenever a process is gone that has these signals, and touched whenever one of them
+    /// watches no longer.
+    pub(crate) fn page(&self) -> io::Result<PathBuf> {
+        self.board().map(SharedBoard::open_path)
     }
 
     /// Whoever watches first begins after this place, where a listener begins.
@@ -188,6 +189,11 @@ impl WatchRight {
         noted.saturating_sub(1).cast_signed()
     }
 
+    /// Wakes whoever listens to one of `topics`.
+    pub(crate) fn signal(&self, topics: &[Topic]) {
+        self.0.signal(topics);
+    }
+
     /// Tells whoever watches later.
     pub(crate) fn note_watched(&self, number: i64) {
         if let Ok(board) = self.0.board() {
@@ -213,6 +219,7 @@ impl Drop for WatchRight {
 pub(crate) struct Station {
     signals: Arc<Signals>,
     place: usize,
+    is_left: AtomicBool,
 }
 
 impl Station {
@@ -222,13 +229,16 @@ impl Station {
         Ok(Self {
             signals: Arc::clone(signals),
             place,
+            is_left: AtomicBool::new(false),
         })
     }
 
     /// Says what is to be heard here from now on. Whoever looks at the database afterwards finds what was
     /// committed before, and hears of what is committed later.
     pub(crate) fn want(&self, topics: &[Topic]) {
-        if let Ok(board) = self.signals.board() {
+        if let Ok(board) = self.signals.board()
+            && !self.is_left.load(Ordering::SeqCst)
+        {
             exchange::want(board, self.place, topics);
         }
     }
@@ -247,19 +257,26 @@ impl Station {
         }
     }
 
-    /// Wakes the thread that waits here.
+    /// Wakes the threads that wait here, whatever stands on the board.
     pub(crate) fn ring(&self) {
         if let Ok(board) = self.signals.board() {
-            board.ring(self.place);
+            board.wake(self.place);
+        }
+    }
+
+    /// Gives the place back. Who waits there is to be woken before, and comes to his end.
+    pub(crate) fn leave(&self) {
+        if let Ok(board) = self.signals.board()
+            && !self.is_left.swap(true, Ordering::SeqCst)
+        {
+            board.leave_place(self.place);
         }
     }
 }
 
 impl Drop for Station {
     fn drop(&mut self) {
-        if let Ok(board) = self.signals.board() {
-            board.leave_place(self.place);
-        }
+        self.leave();
     }
 }
 
