@@ -2,7 +2,6 @@
 
 import os
 import resource
-import signal
 import sqlite3 as stdlib
 import subprocess
 import sys
@@ -333,24 +332,3 @@ def test_ten_thousand_channels(tmp_path: Path) -> None:
                     db.notify(channel, connection=connection)
                 db.notify("another", connection=connection)
             assert [next(listener).channel for _ in channels] == channels
-
-
-@pytest.mark.slow
-def test_a_listener_that_was_stopped_for_a_minute_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "app.db"
-    with oxlite.Database(path) as db, another(_LISTENS, path) as process:
-        assert process.stdout is not None
-        until(lambda: is_watcher(process.pid, signals_page_of(path)))
-        os.kill(process.pid, signal.SIGSTOP)
-        ends = time.monotonic() + 62
-        expected = []
-        while time.monotonic() < ends:
-            for payload in (f"ours{len(expected)}", f"theirs{len(expected)}"):
-                expected.append(payload)
-                if payload.startswith("ours"):
-                    db.notify("orders", payload)
-                else:
-                    insert_by_another_program(path, payload)
-            time.sleep(0.05)
-        os.kill(process.pid, signal.SIGCONT)
-        assert [process.stdout.readline().strip() for _ in expected] == expected

@@ -274,7 +274,6 @@ __all__ = [
     "enable_shared_cache",
     "forget_rowid",
     "harmless",
-    "has_notifications",
     "invert_changeset",
     "latest_rowid",
     "only_read",
@@ -1374,6 +1373,11 @@ class Announcement:
 class Feed:
     """Reads the notifications of a database, by a connection that is used for nothing else."""
     def __new__(cls, connection: Connection) -> Self: ...
+    def has_table(self) -> bool:
+        """Whether the table of notifications is there. Raises `LockedError` soon, as the
+        others do, where another program has the file for itself: whoever asks waits by
+        himself, so that nobody waits for him meanwhile.
+        """
     def listen(self, channels: list[str], since: str | None) -> Subscription:
         """Listens to `channels` from now on, or from after the position `since`."""
     def hear(self, topics: list[str]) -> Hearing:

@@ -10,7 +10,7 @@
 //! - `watch`: a thread that hears of what nobody signals.
 //! - `feed`: who listens to what, from where on.
 //! - `inbox`: what one of them has not taken yet.
-//! - `reading`: who reads the table, when, and for whom.
+//! - `source`: who reads the table, when, and for whom.
 //! - `subscription`: what is given to whoever listens.
 //!
 //! Invariants:
@@ -23,7 +23,7 @@ mod channel;
 mod feed;
 mod inbox;
 mod position;
-mod reading;
+mod source;
 mod store;
 mod subscription;
 mod watch;

@@ -10,19 +10,19 @@ use std::sync::Arc;
 use super::channel::{EVERYBODY, Pattern};
 use super::inbox::{End, Inbox, Lost, lost};
 use super::position::Position;
-use super::reading::{Reading, no_signals};
+use super::source::{Source, no_signals};
 use super::subscription::{Hearing, Subscription};
 use crate::connection::Connection;
 use crate::error::Result;
 use crate::signals::Topic;
 
 /// Reads the notifications of a database for all who listen, until it is dropped.
-pub struct Feed(Arc<Reading>);
+pub struct Feed(Arc<Source>);
 
 impl Feed {
     /// Reads by this connection, which is used for nothing else.
     pub fn new(connection: Arc<Connection>) -> Result<Self> {
-        Reading::new(connection).map(|reading| Self(Arc::new(reading)))
+        Source::new(connection).map(|source| Self(Arc::new(source)))
     }
 
     /// Whether the table of notifications is there. [`Error::Locked`](crate::Error::Locked) soon, as for the others:
@@ -38,10 +38,10 @@ impl Feed {
         patterns: Vec<Pattern>,
         since: Option<Position>,
     ) -> Result<Result<Subscription, Lost>> {
-        let reading = &self.0;
-        reading.check()?;
+        let source = &self.0;
+        source.check()?;
         let inbox = Arc::new(Inbox::new(patterns).map_err(|error| no_signals(&error))?);
-        let found = reading.state_now()?;
+        let found = source.state_now()?;
         let begins = match (since, found) {
             (None, found) => found.map_or(0, |found| found.latest),
             (Some(since), Some(found)) => match lost(since.number, Some(since.epoch), &found) {
@@ -49,7 +49,7 @@ impl Feed {
                 None => since.number,
             },
             // Where there is no table yet, and none can be made.
-            (Some(since), None) => match Position::before_the_first(reading.path())? {
+            (Some(since), None) => match Position::before_the_first(source.path())? {
                 position if position == since => 0,
                 position => {
                     return Ok(Err(Lost {
@@ -60,18 +60,18 @@ impl Feed {
             },
         };
         inbox.begin(begins, found.map(|found| found.epoch));
-        reading.read_also_for(&inbox, found.map_or(0, |found| found.latest))?;
-        Ok(Ok(Subscription::new(Arc::clone(reading), inbox)))
+        source.read_also_for(&inbox, found.map_or(0, |found| found.latest))?;
+        Ok(Ok(Subscription::new(Arc::clone(source), inbox)))
     }
 
     /// Hears whenever rows come to a table of Oxlite's that names one of `topics`, whoever commits them.
     pub fn hear(&self, mut topics: Vec<Topic>) -> Result<Hearing> {
-        let reading = &self.0;
-        reading.check()?;
+        let source = &self.0;
+        source.check()?;
         // By which it hears that the file was replaced.
         topics.push(EVERYBODY);
-        let listener = reading.hear(topics)?;
-        Ok(Hearing::new(Arc::clone(reading), listener))
+        let listener = source.hear(topics)?;
+        Ok(Hearing::new(Arc::clone(source), listener))
     }
 
     /// Ends all listeners, and waits for the threads to end: a process that goes on to its own end leaves nothing
@@ -81,10 +81,11 @@ impl Feed {
         self.0.join();
     }
 
-    /// As [`close`](Self::close), but no listener is told: its iteration ends.
+    /// As [`close`](Self::close), for the end of the process: no listener is told, its iteration ends.
     pub fn leave(&self) {
         self.0.end(&End::Left);
         self.0.join();
+        self.0.abandon();
     }
 }
 

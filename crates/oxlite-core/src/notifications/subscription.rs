@@ -5,27 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::inbox::{End, Inbox, Notification};
-use super::reading::{Reading, no_signals};
+use super::source::{Source, no_signals};
 use crate::error::Result;
 use crate::signals::Listener;
 
 /// A listener: what is notified in its channels waits here until it is taken. Ends when it is dropped.
 pub struct Subscription {
-    reading: Arc<Reading>,
+    source: Arc<Source>,
     inbox: Arc<Inbox>,
 }
 
 impl Subscription {
-    pub(super) fn new(reading: Arc<Reading>, inbox: Arc<Inbox>) -> Self {
-        Self { reading, inbox }
+    pub(super) fn new(source: Arc<Source>, inbox: Arc<Inbox>) -> Self {
+        Self { source, inbox }
     }
 
     /// The next one; `None` if none waits. From any thread.
     pub fn take(&self) -> std::result::Result<Option<Arc<Notification>>, End> {
-        self.reading.check().map_err(End::Failed)?;
+        self.source.check().map_err(End::Failed)?;
         let (notification, has_room_again) = self.inbox.take()?;
         if has_room_again {
-            self.reading.read_on();
+            self.source.read_on();
         }
         Ok(notification)
     }
@@ -33,7 +33,7 @@ impl Subscription {
     /// Waits until one may be there, for `at_most` at the longest; returns early where the thread is signalled.
     pub fn wait(&self, at_most: Option<Duration>) -> io::Result<()> {
         oxlite_sqlite::about_to_wait();
-        match self.reading.read_alone(&self.inbox, at_most) {
+        match self.source.read_alone(&self.inbox, at_most) {
             true => Ok(()),
             false => self.inbox.bell.wait(at_most),
         }
@@ -46,18 +46,18 @@ impl Subscription {
 
     /// For an event loop, which calls it before it waits: readable while one waits, and after the end.
     pub fn descriptor(&self) -> Result<i32> {
-        self.reading.check()?;
-        self.reading.read_by_thread()?;
+        self.source.check()?;
+        self.source.read_by_thread()?;
         Ok(self.inbox.bell.descriptor())
     }
 
     /// Listens no longer, and wakes whoever waits. What was not taken is forgotten.
     pub fn close(&self) {
-        if self.reading.check().is_err() {
+        if self.source.check().is_err() {
             return;
         }
         self.inbox.leave();
-        self.reading.forget(&self.inbox);
+        self.source.forget(&self.inbox);
     }
 }
 
@@ -72,13 +72,13 @@ impl Drop for Subscription {
 /// What is asked first is the number of the latest signal ([`seen`](Self::seen)), then the database, and then whether
 /// there is a newer one.
 pub struct Hearing {
-    reading: Arc<Reading>,
+    source: Arc<Source>,
     listener: Listener,
 }
 
 impl Hearing {
-    pub(super) fn new(reading: Arc<Reading>, listener: Listener) -> Self {
-        Self { reading, listener }
+    pub(super) fn new(source: Arc<Source>, listener: Listener) -> Self {
+        Self { source, listener }
     }
 
     /// The number of the latest signal.
@@ -88,7 +88,7 @@ impl Hearing {
 
     /// Whether there is a signal with a greater number; if not, the descriptor is readable when there is one.
     pub fn has_newer(&self, seen: u64) -> Result<bool> {
-        self.reading.check()?;
+        self.source.check()?;
         self.listener
             .wait(seen, Some(Duration::ZERO))
             .map_err(|error| no_signals(&error))
@@ -101,6 +101,6 @@ impl Hearing {
 
     /// Whether the name of the database leads to another file, or to none.
     pub fn is_replaced(&self) -> bool {
-        self.reading.is_replaced()
+        self.source.is_replaced()
     }
 }

@@ -197,6 +197,14 @@ impl SharedBoard {
         self.page.lock_file().open_path()
     }
 
+    /// Takes the page away if no other process has it.
+    pub(super) fn take_away_if_last(&self) {
+        // In a forked child this fails, and the page stays.
+        if let Ok(true) = self.page.lock_file().try_lock(MEMBERS, false) {
+            self.page.remove();
+        }
+    }
+
     /// Wakes all who wait at a place of this process.
     pub(super) fn wake(&self, place: usize) {
         self.bell(place).wake();
@@ -304,11 +312,7 @@ impl Board for SharedBoard {
 
 impl Drop for SharedBoard {
     fn drop(&mut self) {
-        let lock_file = self.page.lock_file();
-        // In a forked child this fails, and the page stays.
-        if let Ok(true) = lock_file.try_lock(MEMBERS, false) {
-            self.page.remove();
-        }
+        self.take_away_if_last();
     }
 }
 

@@ -93,6 +93,13 @@ impl Signals {
         self.board().map(SharedBoard::open_path)
     }
 
+    /// Leaves no page behind at the end of the process, though some thread that is stopped may have it for ever.
+    pub(crate) fn abandon(&self) {
+        if let Ok(board) = self.board() {
+            board.take_away_if_last();
+        }
+    }
+
     /// Whoever watches first begins after this place, where a listener begins.
     pub(crate) fn watch_from(&self, number: i64) {
         if let Ok(board) = self.board() {

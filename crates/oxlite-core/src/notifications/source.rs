@@ -35,7 +35,7 @@ const LOCKED_AT_MOST: Duration = Duration::from_millis(20);
 const STACK_BYTES: usize = 512 * 1024;
 
 /// The reading for a database in this process.
-pub(super) struct Reading {
+pub(super) struct Source {
     path: PathBuf,
     file: FileNumbers,
     /// Used by whoever has it locked; for nothing else.
@@ -57,18 +57,18 @@ struct Listeners {
 }
 
 impl Listeners {
-    fn begin_to_read(&mut self, reading: &Arc<Reading>) -> Result<()> {
+    fn begin_to_read(&mut self, source: &Arc<Source>) -> Result<()> {
         if self.reader.is_none() {
-            let its = Arc::clone(reading);
+            let its = Arc::clone(source);
             let reader = spawn_quietly("oxlite-notify", STACK_BYTES, move || its.run());
             self.reader = Some(reader.map_err(|error| no_signals(&error))?);
         }
         Ok(())
     }
 
-    fn begin_to_watch(&mut self, reading: &Arc<Reading>) -> Result<()> {
+    fn begin_to_watch(&mut self, source: &Arc<Source>) -> Result<()> {
         if self.watcher.is_none() {
-            let its = Arc::clone(reading);
+            let its = Arc::clone(source);
             let watcher = spawn_quietly("oxlite-watch", STACK_BYTES, move || its.watch());
             self.watcher = Some(watcher.map_err(|error| no_signals(&error))?);
         }
@@ -82,7 +82,7 @@ impl Listeners {
     }
 }
 
-impl Reading {
+impl Source {
     /// Reads by this connection, which is used for nothing else.
     pub(super) fn new(connection: Arc<Connection>) -> Result<Self> {
         let path = {
@@ -171,6 +171,11 @@ impl Reading {
         }
     }
 
+    /// Leaves no shared memory behind, though somebody may have a listener for ever.
+    pub(super) fn abandon(&self) {
+        self.signals.abandon();
+    }
+
     /// Ends all listeners, and has the threads end.
     pub(super) fn end(&self, how: &End) {
         if self.generation != fork_generation() {
@@ -206,13 +211,13 @@ impl Reading {
 
     /// What there is now.
     pub(super) fn state_now(&self) -> Result<Option<State>> {
-        self.reading(|locked| store::state(&self.connection, locked, &self.path))
+        self.read_by(|locked| store::state(&self.connection, locked, &self.path))
     }
 
     /// What the thread does that watches.
     fn watch(self: &Arc<Self>) {
         let mut looks = Watch {
-            reading: self,
+            source: self,
             looked: Looked::default(),
         };
         watch::watch(&self.path, &self.signals, &mut looks, &self.is_over);
@@ -297,11 +302,11 @@ impl Reading {
 
     /// Whether the table of notifications is there.
     pub(super) fn is_prepared(&self) -> Result<bool> {
-        self.reading(|locked| store::is_prepared(&self.connection, locked))
+        self.read_by(|locked| store::is_prepared(&self.connection, locked))
     }
 
     /// Reads by the connection.
-    fn reading<T>(&self, read: impl FnOnce(&Locked<'_>) -> Result<T>) -> Result<T> {
+    fn read_by<T>(&self, read: impl FnOnce(&Locked<'_>) -> Result<T>) -> Result<T> {
         let locked = self.connection.lock().map_err(|_| closed())?;
         let deadline = self.connection.deadline();
         // A signal handler that closes the feed here would wait for a thread that waits for the connection.
@@ -326,7 +331,7 @@ impl Reading {
         let mut has_skipped = false;
         let mut is_of_one_epoch = true;
         let readers: Vec<_> = reading.iter().map(|(inbox, _)| Arc::clone(inbox)).collect();
-        self.reading(|locked| {
+        self.read_by(|locked| {
             store::read_after(
                 &self.connection,
                 locked,
@@ -393,22 +398,22 @@ impl Reading {
 
 /// Looks for what nobody has signalled.
 struct Watch<'s> {
-    reading: &'s Reading,
+    source: &'s Source,
     looked: Looked,
 }
 
 impl Look for Watch<'_> {
     fn look(&mut self, watched: i64) -> Result<i64> {
-        let reading = self.reading;
+        let source = self.source;
         let mut latest = watched;
         let mut topics = Vec::new();
-        if reading.is_replaced() {
-            reading.signals.signal(&[EVERYBODY]);
+        if source.is_replaced() {
+            source.signals.signal(&[EVERYBODY]);
             return Ok(watched);
         }
-        reading.reading(|locked| {
+        source.read_by(|locked| {
             store::read_after(
-                &reading.connection,
+                &source.connection,
                 locked,
                 watched,
                 |_key| true,
@@ -423,23 +428,23 @@ impl Look for Watch<'_> {
                 },
             )?;
             // A table that is not as it should be makes nobody deaf to the others.
-            if let Ok(others) = store::topics_after(&reading.connection, locked, &mut self.looked) {
-                reading.signals.signal(&others);
+            if let Ok(others) = store::topics_after(&source.connection, locked, &mut self.looked) {
+                source.signals.signal(&others);
             }
             Ok(())
         })?;
         if topics.is_empty() {
-            let found = reading.state_now()?;
+            let found = source.state_now()?;
             let now = found.map_or(0, |found| found.latest);
             if now < watched {
                 // It went back: another content in the same file.
-                reading.signals.signal(&[EVERYBODY]);
+                source.signals.signal(&[EVERYBODY]);
             }
             return Ok(latest.min(now));
         }
         topics.sort_unstable();
         topics.dedup();
-        reading.signals.signal(&topics);
+        source.signals.signal(&topics);
         Ok(latest)
     }
 }
