@@ -250,6 +250,7 @@ __all__ = [
     "PrepareProtocol",
     "ProgrammingError",
     "Row",
+    "Seals",
     "SerialExecutor",
     "Session",
     "Setting",
@@ -264,6 +265,7 @@ __all__ = [
     "__version__",
     "adapt",
     "adapters",
+    "cache_number",
     "close_to_threads",
     "complete_statement",
     "concat_changesets",
@@ -1416,6 +1418,24 @@ class Subscription:
         """Readable while one waits, and after the end."""
     def close(self) -> None:
         """Listens no longer, and wakes whoever waits."""
+
+@final
+class Seals:
+    """Seals what a cache keeps, and opens it again: with the first of its keys of 16 bytes,
+    and with all of them.
+    """
+    def __new__(cls, keys: Sequence[bytes], /) -> Self: ...
+    def seal(self, kind: int, key: str, expires_at: int, content: bytes, /) -> bytes:
+        """What is stored of a value of that kind."""
+    def open(self, key: str, expires_at: int, value: bytes, /) -> tuple[int, bytes] | None:
+        """The kind and content of a value that is stored; `None` if it is not what was sealed
+        for that key and expiry.
+        """
+
+def cache_number(key: str, /) -> int:
+    """The number of 64 bits under which a cache looks for a key. `ValueError` for text that is
+    no valid Unicode.
+    """
 
 def prepare_notifications(connection: Connection) -> None:
     """Makes the table of notifications if it is not there, in the transaction that is open or

@@ -2,7 +2,7 @@
 
 ::
 
-    cli → bench → django → {cable, environment} → {sqlalchemy, aio} → sqlite3 → _native
+    cli → bench → django → {cable, cache, environment} → {sqlalchemy, aio} → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -34,8 +34,9 @@ BELOW: dict[str, set[str]] = {
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
     "cable": DRIVER | {DOOR, "aio", "connection", "notifications"},
+    "cache": DRIVER | {DOOR, "aio", "connection", "database"},
     "django": DRIVER
-    | {DOOR, "cable", "connection", "environment", "retries", "schema"},  # check, retry()
+    | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "environment"} | FACES,
     "cli": {"sqlite3", DOOR, "environment", "bench"} | FACES,

@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cache;
 mod connection;
 mod error;
 mod file;
@@ -46,6 +47,7 @@ pub use oxlite_sqlite::{
     Value, ValueRef, fork_generation,
 };
 
+pub use cache::{SealKey, Seals, number_of};
 pub use connection::{Connection, Ticket};
 pub use error::{Error, Result};
 pub use file::network::{NETWORK_FILE_SYSTEMS, NetworkFileSystem};

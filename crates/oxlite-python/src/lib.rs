@@ -11,6 +11,7 @@ mod backup;
 mod baton;
 mod blob;
 mod buffers;
+mod cache;
 mod callback;
 mod changeset;
 mod connection;
@@ -73,6 +74,8 @@ mod native {
     use crate::aio::{Connections, Job, Mailbox, SerialExecutor};
     #[pymodule_export]
     use crate::blob::Blob;
+    #[pymodule_export]
+    use crate::cache::{Seals, cache_number};
     #[pymodule_export]
     use crate::callback::enable_callback_tracebacks;
     #[pymodule_export]

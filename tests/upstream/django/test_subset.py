@@ -1,4 +1,4 @@
-"""Django's own tests of backends, on ``oxlite.django``. All of them: ``make test-django``."""
+"""Django's own tests of backends and caches, on ``oxlite.django``. All: ``make test-django``."""
 
 import importlib.util
 import sys
@@ -34,3 +34,13 @@ def test_djangos_tests_of_backends_pass() -> None:
     failed = {test for test, outcome in found.items() if outcome == "failed"}
     assert failed == set(declared), (tree.CACHE / "oxlite.log").read_text()[-5000:]
     assert sum(outcome == "passed" for outcome in found.values()) > 750
+
+
+@pytest.mark.timeout(900)
+def test_djangos_tests_of_caches_and_sessions_pass_with_oxlites_in_the_place_of_memory() -> None:
+    tree = load("tree")
+    found = tree.run("cache", version("django"), 1, ["cache", "sessions_tests"])
+    declared = tree.declarations(HERE / "cache_declared.toml", version("django"))
+    failed = {test for test, outcome in found.items() if outcome == "failed"}
+    assert failed == set(declared), (tree.CACHE / "cache.log").read_text()[-5000:]
+    assert sum(outcome == "passed" for outcome in found.values()) > 1_000

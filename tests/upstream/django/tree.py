@@ -33,6 +33,7 @@ from tests.upstream.trees import Comparison, declarations, source  # noqa: E402
 CACHE = ROOT / "target" / "django"
 DECLARED = HERE / "tree_declared.toml"
 SETTINGS = {"stock": "settings_stock", "oxlite": "settings_oxlite"}
+OTHER_SETTINGS = {"cache": "settings_cache"}
 
 
 def run(name: str, release: str, workers: int, labels: Iterable[str]) -> dict[str, str]:
@@ -44,12 +45,13 @@ def run(name: str, release: str, workers: int, labels: Iterable[str]) -> dict[st
     folder = source("django", release) / "tests"
     told = CACHE / f"{name}.json"
     told.unlink(missing_ok=True)
-    print(f"== {name}: {SETTINGS[name]}", flush=True)
+    settings = (SETTINGS | OTHER_SETTINGS)[name]
+    print(f"== {name}: {settings}", flush=True)
     with (CACHE / f"{name}.log").open("w") as log:
         subprocess.run(
             [
                 *(sys.executable, "-W", "ignore", "runtests.py"),
-                *(f"--settings={SETTINGS[name]}", f"--parallel={workers}", "--noinput", *labels),
+                *(f"--settings={settings}", f"--parallel={workers}", "--noinput", *labels),
             ],
             cwd=folder,
             env={

@@ -1,0 +1,120 @@
+"""How a cache asks its file, and goes on where that fails.
+
+Invariants:
+- A file that cannot be read is a miss, and a damaged one is emptied and used again. What is the
+  caller's mistake is raised.
+- What could not be written is not there for this process, until it can be.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from oxlite import sqlite3
+from oxlite.cache import store
+from oxlite.cache.entry import Codec
+from oxlite.cache.place import Place, is_damage, is_misshapen
+from oxlite.cache.recency import Recency
+from oxlite.cache.steps import Blocking, Open, Read, Steps, Write
+
+__all__ = ["Access", "Row", "milliseconds"]
+
+Row = Sequence[Any]
+"""Value and expiry, as they are stored."""
+
+_VOID_AT_MOST: Final = 10_000
+
+
+def milliseconds() -> int:
+    """Now, since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Access:
+    """Asks the file of a cache.
+
+    Args:
+        place: The file.
+        codec: Makes bytes of values.
+
+    Attributes:
+        place: The file.
+        codec: See there.
+        recency: When entries were used, once the file was opened.
+        note: Notes that the entry of a number is used now.
+        hits: How many keys were found.
+        misses: How many were not.
+        failures: How often the file could not be read or written.
+        void: Numbers of keys whose value in the file is not theirs, since it could not be written.
+    """
+
+    def __init__(self, place: Place, codec: Codec) -> None:
+        self.place = place
+        self.codec = codec
+        self.recency: Recency | None = None
+        self.note: Callable[[int], None] = _forget
+        self.hits = self.misses = self.failures = 0
+        self.void: set[int] = set()
+
+    def use(self, recency: Recency) -> None:
+        """From now on it is noted there when entries are used."""
+        self.recency = recency
+        self.note = recency.note
+
+    def _read(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any]]:
+        try:
+            yield Open(False)
+            rows: list[Any] = yield Read(sql, parameters)
+        except (sqlite3.Error, OSError) as error:
+            yield from self._survive(error, sql, parameters)
+            return []
+        return rows
+
+    def _write(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any] | None]:
+        """The rows that came back, ``None`` if it could not be written."""
+        try:
+            yield Open(True)
+            rows: list[Any] = yield Write(sql, parameters)
+        except (sqlite3.Error, OSError) as error:
+            yield from self._survive(error, sql, parameters)
+            return None
+        return rows
+
+    def _deleted_numbers(self, numbers: Sequence[int]) -> Steps[list[bool] | None]:
+        parameters = (json.dumps(numbers), milliseconds())
+        rows = yield from self._write(store.DELETE_IDS, parameters)
+        if rows is None:
+            for number in numbers:
+                self._is_void(number)
+            return None
+        self.void.difference_update(numbers)
+        return [bool(row[0]) for row in rows]
+
+    def _is_void(self, number: int) -> None:
+        """What the file has for it is not to be seen here: it could not be replaced."""
+        if len(self.void) < _VOID_AT_MOST:
+            self.void.add(number)
+
+    def _survive(self, error: Exception, sql: str, parameters: Sequence[Any]) -> Steps[None]:
+        """A cache may forget, and must not bring a site down.
+
+        Raises:
+            oxlite.sqlite3.Error: It is a mistake of the caller's, and not the file's.
+        """
+        if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            raise error
+        self._fail(error)
+        if is_damage(error) or is_misshapen(error):
+            try:
+                yield Blocking(lambda: self.place.repair(error, sql, parameters))
+            except (sqlite3.Error, OSError) as again:
+                self.place.say(again)
+
+    def _fail(self, error: Exception) -> None:
+        self.failures += 1
+        self.place.say(f"{type(error).__name__}: {error}")
+
+
+def _forget(_number: int) -> None:
+    """Nobody keeps it yet."""

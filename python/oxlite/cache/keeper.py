@@ -1,0 +1,445 @@
+"""What a cache does, operation by operation, for threads and event loops alike.
+
+Each operation is a generator of ``steps``.
+
+Invariants:
+- A value is what was set for that key, or there is none.
+- ``add``, ``replace`` and ``incr`` are exact among all threads and processes.
+- Whoever computes a value for all is known by a lock that ends with him.
+"""
+
+import fnmatch
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final
+
+from oxlite import sqlite3
+from oxlite.cache import store
+from oxlite.cache.access import Row, milliseconds
+from oxlite.cache.entry import ABSENT, number_of
+from oxlite.cache.eviction import SAMPLE_SIZE, anywhere, cost_of
+from oxlite.cache.locks import lock_of_key, pauses
+from oxlite.cache.recency import NEVER
+from oxlite.cache.statistics import CacheStatistics
+from oxlite.cache.steps import Compute, Many, Open, Pause, Steps, Write
+from oxlite.cache.upkeep import FIRST, LAST, SLICE, Upkeep
+
+__all__ = ["Keeper"]
+
+_FOR_EVER: Final = 0
+_LATEST: Final = 2**47
+"""An expiry after it is never: the year 6429."""
+
+_SLICE_COST: Final = 1 << 20
+_NESTED_SECONDS: Final = 1.0
+_TRIES_AT_MOST: Final = 100
+_OLDEST_OF: Final = 1_000
+
+_computing: ContextVar[frozenset[tuple[str, int]]] = ContextVar("computing", default=frozenset())
+"""Which keys, of which files, are being computed here."""
+
+
+def _expiry(timeout: float | None) -> int | None:
+    """The instant after so many seconds; ``None`` if it has passed already.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is no number of seconds (NaN).
+    """
+    if timeout is None:
+        return _FOR_EVER
+    if timeout <= 0:
+        return None
+    if math.isnan(timeout):
+        raise ValueError("a timeout is a number of seconds, or None, not NaN")
+    at = milliseconds() + max(1, round(min(timeout, 1e12) * 1000))
+    return at if at < _LATEST else _FOR_EVER
+
+
+class Keeper(Upkeep):
+    """Keeps keys and values in a file; see the module."""
+
+    # One key.
+
+    def get(self, key: str) -> Steps[Any]:
+        """Its value, or ``ABSENT``."""
+        return self.found(key, (yield from self._row(key)))
+
+    def found(self, key: str, row: Row | None) -> Any:  # noqa: ANN401
+        """The value of a row, which counts as asked for; ``ABSENT`` if it has none."""
+        value = ABSENT if row is None else self._live(key, row)
+        if value is ABSENT:
+            self.misses += 1
+        else:
+            self.hits += 1
+            self.note(number_of(key))
+        return value
+
+    def has(self, key: str) -> Steps[bool]:
+        """Whether it is there."""
+        return self.found(key, (yield from self._row(key))) is not ABSENT
+
+    def ttl(self, key: str) -> Steps[float | None]:
+        """For how many seconds it is there."""
+        row = yield from self._row(key)
+        if row is None or self._live(key, row) is ABSENT:
+            return None
+        return (row[1] - milliseconds()) / 1000 if row[1] else float("inf")
+
+    def set(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
+        """Set it; whether it could be."""
+        expires_at = _expiry(timeout)
+        if expires_at is None:
+            return (yield from self._deleted(key)) is not None
+        number = number_of(key)
+        encoded = self.codec.encoded(key, value, expires_at)
+        rows = yield from self._put(store.SET, (number, key, expires_at, encoded))
+        if rows is None:
+            self._is_void(number)
+        return rows is not None
+
+    def add(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
+        """Set it if it is not there; whether that was so."""
+        expires_at = _expiry(timeout)
+        if expires_at is None:
+            return not (yield from self.has(key))
+        number = number_of(key)
+        encoded = self.codec.encoded(key, value, expires_at)
+        given = (number, key, expires_at, encoded)
+        for _ in range(_TRIES_AT_MOST):
+            rows = yield from self._put(store.ADD, (*given, milliseconds()))
+            if rows is None or rows:
+                return bool(rows)
+            row = yield from self._row(key)
+            if row is not None and self._live(key, row) is not ABSENT:
+                return False
+            # It has a value that nobody can read, or had one until just now.
+            if row is not None and (yield from self._put(store.SWAP, (*given, *row))):
+                return True
+        return False
+
+    def replace(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
+        """Set it if it is there; whether that was so."""
+        expires_at = _expiry(timeout)
+        if not (yield from self.has(key)):
+            return False
+        if expires_at is None:
+            return bool((yield from self._deleted(key)))
+        encoded = self.codec.encoded(key, value, expires_at)
+        given = (number_of(key), key, expires_at, encoded, milliseconds())
+        return bool((yield from self._put(store.REPLACE, given)))
+
+    def touch(self, key: str, timeout: float | None) -> Steps[bool]:
+        """Give it another expiry; whether it is there."""
+        expires_at = _expiry(timeout)
+        if expires_at is None:
+            return (yield from self.delete(key))
+        number = number_of(key)
+        for _ in range(_TRIES_AT_MOST):
+            row = yield from self._row(key)
+            if row is None or self._live(key, row) is ABSENT:
+                return False
+            again = self.codec.resealed(key, row[0], row[1], expires_at)
+            rows = yield from self._write(store.SWAP, (number, key, expires_at, again, *row))
+            if rows is None or rows:
+                return bool(rows)
+        return False
+
+    def incr(self, key: str, delta: int) -> Steps[int]:
+        """Add to it."""
+        if type(delta) is not int:
+            raise TypeError(f"delta is an int, not {type(delta).__name__}")
+        number = number_of(key)
+        rows = []
+        if -(2**63) <= delta < 2**63:
+            statement = (store.INCR, (number, key, delta, milliseconds()))
+            try:
+                yield Open(True)
+                if number in self.void:
+                    yield Write(store.DELETE, (number, key, 0))
+                    self.void.discard(number)
+                rows = yield Write(*statement)
+            except (sqlite3.Error, OSError) as error:
+                yield from self._survive(error, *statement)
+                raise
+        if rows:
+            self.note(number)
+            total: int = rows[0][0]
+            return total
+        if not (yield from self.has(key)):
+            raise ValueError(f"{key!r} is not there")
+        raise TypeError(f"the value of {key!r}, or the sum, is no whole number of 64 bits")
+
+    def delete(self, key: str) -> Steps[bool]:
+        """Delete it; whether it was there."""
+        return bool((yield from self._deleted(key)))
+
+    # Several keys.
+
+    def get_many(self, keys: Iterable[str]) -> Steps[dict[str, Any]]:
+        """The values of those that have one."""
+        numbers = {key: number_of(key) for key in keys}
+        found: dict[str, Any] = {}
+        every = list(numbers)
+        for begin in range(0, len(every), SLICE):
+            part = every[begin : begin + SLICE]
+            asked = [numbers[key] for key in part if numbers[key] not in self.void]
+            rows = (yield from self._read(store.GET_MANY, (json.dumps(asked),))) if asked else []
+            by_number = {row[0]: row for row in rows}
+            for key in part:
+                row = by_number.get(numbers[key])
+                if row is not None and row[1] == key.encode(errors="replace"):
+                    value = self._live(key, row[2:])
+                    if value is not ABSENT:
+                        found[key] = value
+                        self.note(numbers[key])
+        self.hits += len(found)
+        self.misses += len(every) - len(found)
+        return found
+
+    def set_many(self, values: Mapping[str, Any], timeout: float | None) -> Steps[list[str]]:
+        """Set them; those that could not be."""
+        expires_at = _expiry(timeout)
+        if expires_at is None:
+            yield from self.delete_many(values)
+            return []
+        refused: list[str] = []
+        sets: list[Row] = []
+        cost = 0
+        for key, value in values.items():
+            encoded = self.codec.encoded(key, value, expires_at)
+            if self._is_too_large(encoded):
+                refused.append(key)
+                continue
+            sets.append((number_of(key), key, expires_at, encoded))
+            cost += cost_of(_length(sets[-1]))
+            if len(sets) >= SLICE or cost >= _SLICE_COST:
+                refused += yield from self._put_many(sets, cost)
+                sets, cost = [], 0
+        if sets:
+            refused += yield from self._put_many(sets, cost)
+        large = [key for key in refused if number_of(key) not in self.void]
+        if large:
+            self.place.say(f"{len(large)} values are larger than a quarter of its size")
+            yield from self.delete_many(large)
+        return refused
+
+    def delete_many(self, keys: Iterable[str]) -> Steps[int]:
+        """Delete them; how many were there."""
+        numbers = [number_of(key) for key in keys]
+        deleted = 0
+        for begin in range(0, len(numbers), SLICE):
+            part = numbers[begin : begin + SLICE]
+            live = yield from self._deleted_numbers(part)
+            deleted += sum(live or ())
+        return deleted
+
+    def keys_from(self, begin: int, pattern: str) -> Steps[tuple[list[str], int | None]]:
+        """Some keys of a pattern, and where the next ones begin; ``None`` after the last."""
+        matches = re.compile(fnmatch.translate(pattern)).match
+        rows = yield from self._read(store.KEYS, (begin, milliseconds(), SLICE))
+        keys = [
+            key
+            for number, raw, is_live in rows
+            if is_live
+            and number not in self.void
+            and (key := _text(raw)) is not None
+            and matches(key)
+        ]
+        full = len(rows) == SLICE and rows[-1][0] < LAST
+        return keys, rows[-1][0] + 1 if full else None
+
+    def delete_pattern(self, pattern: str) -> Steps[int]:
+        """Delete those of a pattern; how many were there."""
+        deleted = 0
+        begin: int | None = FIRST
+        while begin is not None:
+            keys, begin = yield from self.keys_from(begin, pattern)
+            deleted += yield from self.delete_many(keys)
+        return deleted
+
+    def count(self) -> Steps[int]:
+        """How many there are."""
+        rows = yield from self._read(store.COUNT, (milliseconds(),))
+        return rows[0][0] if rows else 0
+
+    def clear(self) -> Steps[bool]:
+        """Delete all; whether that was possible."""
+        rows = yield from self._write(store.CLEAR, ())
+        if rows is not None:
+            self.void.clear()
+        return rows is not None
+
+    # Computed once.
+
+    def get_or_set(
+        self,
+        key: str,
+        default: Any,  # noqa: ANN401
+        timeout: float | None,
+        stale_for: float,
+        wait_at_most: float,
+    ) -> Steps[Any]:
+        """Its value; that of the function where it has none, which one caller computes."""
+        row = yield from self._row(key)
+        found = self.found(key, row)
+        if found is not ABSENT:
+            return found
+        here = (self.place.path, number_of(key))
+        outer = _computing.get()
+        if here in outer:
+            # It is computing this very key, and asks for it.
+            return (yield from self._computed(key, default, timeout))
+        lock = lock_of_key(*here)
+        # Two that compute for each other would wait for ever.
+        left = pauses(min(wait_at_most, _NESTED_SECONDS) if outer else wait_at_most)
+        try:
+            while not lock.try_acquire():
+                if row is not None and stale_for > 0:
+                    found = self._stale(key, row, stale_for)
+                    if found is not ABSENT:
+                        return found
+                pause = next(left, None)
+                if pause is None:
+                    break
+                yield Pause(pause)
+                # Whoever computes has written it, and has the lock for a moment longer.
+                row = yield from self._row(key)
+                found = ABSENT if row is None else self._live(key, row)
+                if found is not ABSENT:
+                    return found
+        except OSError as error:
+            self._fail(error)
+        token = _computing.set(outer | {here})
+        try:
+            found = self.found(key, (yield from self._row(key)))
+            if found is not ABSENT:
+                return found
+            return (yield from self._computed(key, default, timeout))
+        finally:
+            _computing.reset(token)
+            lock.release()
+
+    # The whole.
+
+    def prune(self) -> Steps[int]:
+        """Delete what has expired; how many that were."""
+        begin: int | None = FIRST
+        deleted, until = 0, milliseconds()
+        while begin is not None:
+            count, begin = yield from self._pruned(begin, until, SLICE)
+            deleted += count
+        return deleted
+
+    def statistics(self) -> Steps[CacheStatistics]:
+        """What it holds, and what was done with it."""
+        entries = yield from self.count()
+        rows = yield from self._read(store.SIZE, ())
+        sample = yield from self._read(store.SAMPLE, (anywhere(), _OLDEST_OF))
+        oldest = 0.0
+        if (recency := self.recency) is not None and sample:
+            now = time.time_ns()
+            ages = [age for row in sample if (age := recency.age(row[0], now)) < NEVER]
+            oldest = max(ages, default=0) / 1e9
+        return CacheStatistics(
+            entries=entries,
+            used_bytes=rows[0][0] if rows else 0,
+            size_bytes=self._size,
+            oldest_seconds=oldest,
+            hits=self.hits,
+            misses=self.misses,
+            evictions=self._evictions,
+            failures=self.failures,
+            resets=self.place.resets,
+        )
+
+    # How it is asked.
+
+    def _live(self, key: str, row: Row) -> Any:  # noqa: ANN401
+        value, expires_at = row
+        if type(expires_at) is not int or 0 < expires_at <= milliseconds():
+            return ABSENT
+        return self.codec.decoded(key, value, expires_at)
+
+    def _stale(self, key: str, row: Row, seconds: float) -> Any:  # noqa: ANN401
+        value, expires_at = row
+        if type(expires_at) is not int or milliseconds() - expires_at > 1000 * seconds:
+            return ABSENT
+        return self.codec.decoded(key, value, expires_at)
+
+    def _computed(self, key: str, default: Any, timeout: float | None) -> Steps[Any]:  # noqa: ANN401
+        value = (yield Compute(default)) if callable(default) else default
+        yield from self.set(key, value, timeout)
+        return value
+
+    def _is_too_large(self, encoded: bytes | int) -> bool:
+        limit = self._size
+        return limit is not None and isinstance(encoded, bytes) and len(encoded) > limit // 4
+
+    def _row(self, key: str) -> Steps[Row | None]:
+        number = number_of(key)
+        if number in self.void:
+            return None
+        rows = yield from self._read(store.GET, (number, key))
+        return rows[0] if rows else None
+
+    def _deleted(self, key: str) -> Steps[bool | None]:
+        """Delete it; whether it was there, ``None`` if it could not be deleted."""
+        number = number_of(key)
+        rows = yield from self._write(store.DELETE, (number, key, milliseconds()))
+        if rows is None:
+            self._is_void(number)
+            return None
+        was_void = number in self.void
+        self.void.discard(number)
+        return bool(rows) and bool(rows[0][0]) and not was_void
+
+    def _put(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any] | None]:
+        """Write a value; the rows that came back, ``None`` if it could not be written."""
+        number, key, _, encoded = parameters[:4]
+        if self._is_too_large(encoded):
+            self.failures += 1
+            self.place.say(f"a value of {len(encoded):,} bytes is more than a quarter of its size")
+            if sql is store.SET:
+                yield from self._deleted(key)
+            return None
+        cost = cost_of(_length(parameters))
+        if cost > SAMPLE_SIZE * 64 and self._budget.must_measure(cost):
+            yield from self._make_room(cost)
+        rows = yield from self._write(sql, parameters)
+        if rows is not None and (rows or sql is store.SET):
+            self.note(number)
+            self.void.discard(number)
+            yield from self._tidy(cost, 1)
+        return rows
+
+    def _put_many(self, sets: Sequence[Row], cost: int) -> Steps[list[str]]:
+        try:
+            yield Open(True)
+            yield Many(store.SET, sets)
+        except (sqlite3.Error, OSError) as error:
+            yield from self._survive(error, store.SET, sets[0])
+            for number, *_ in sets:
+                self._is_void(number)
+            return [key for _, key, *_ in sets]
+        for number, *_ in sets:
+            self.note(number)
+        self.void.difference_update(number for number, *_ in sets)
+        yield from self._tidy(cost, len(sets))
+        return []
+
+
+def _text(raw: Any) -> str | None:  # noqa: ANN401
+    try:
+        return str(raw, "utf-8")
+    except (TypeError, UnicodeDecodeError):
+        return None
+
+
+def _length(parameters: Sequence[Any]) -> int:
+    key, value = parameters[1], parameters[3]
+    return len(key) + (len(value) if isinstance(value, bytes) else 8)

@@ -1,0 +1,224 @@
+"""The file of a cache: who makes it, whose it is, and how one that is damaged is emptied.
+
+Whoever makes or mends it holds a lock among all processes, and looks again first: another one may
+have done it.
+
+Invariants:
+- A file that is not a cache is left as it is: it has other tables, or it is damaged and there is
+  nothing beside it by which it is known to have been one.
+- A damaged file is emptied in place, in one transaction, with others connected; where its first
+  page is no more, it is deleted and made anew.
+- A file that was deleted is made anew with a WAL of its own, which nobody else writes.
+"""
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from oxlite import sqlite3
+from oxlite.cache import recency, store
+from oxlite.cache.locks import lock_of_file, pauses
+from oxlite.connection import ProfileName, connect
+
+__all__ = ["Place", "is_damage", "is_misshapen"]
+
+_log = logging.getLogger("oxlite.cache")
+
+_LOG_FRACTION: Final = 8
+_LEAST_LOG_BYTES, _MOST_LOG_BYTES = 4 << 20, 64 << 20
+_SAY_SECONDS: Final = 10.0
+_RESET_SECONDS: Final = 0.5
+_DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+class Place:
+    """The file of a cache.
+
+    Args:
+        path: The file.
+        size: The limit of the cache, in bytes.
+        profile: Of its connections.
+        lock_timeout: For how many seconds locks are waited for.
+
+    Attributes:
+        path: The file.
+        pragmas: What its connections set beside the profile.
+        resets: How often this process has emptied it.
+    """
+
+    def __init__(
+        self, path: str, size: int | None, profile: ProfileName, lock_timeout: float
+    ) -> None:
+        self.path = path
+        self.resets = 0
+        self._profile: ProfileName = profile
+        self._lock_timeout = lock_timeout
+        log_bytes = _MOST_LOG_BYTES if size is None else size // _LOG_FRACTION
+        self.pragmas: Mapping[str, Any] = {
+            "journal_size_limit": min(max(log_bytes, _LEAST_LOG_BYTES), _MOST_LOG_BYTES),
+        }
+        self._said_at = -float("inf")
+
+    def identity(self) -> tuple[int, int] | None:
+        """Which file it is; ``None`` if there is none."""
+        try:
+            found = Path(self.path).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def prepare(self) -> tuple[int, int] | None:
+        """Make the file and its table if they are not there, and say which file it is.
+
+        Raises:
+            oxlite.sqlite3.Error: It cannot be opened, or is no cache.
+            OSError: It cannot be made.
+            TimeoutError: Another one makes or mends it, and does not come to an end.
+        """
+        with self._alone():
+            self._make_private()
+            try:
+                self._prepare_table()
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                self._reset(error)
+            return self.identity()
+
+    def repair(self, error: Exception, sql: str, parameters: Sequence[Any]) -> None:
+        """Empty the file, if a statement that has failed fails again.
+
+        Raises:
+            oxlite.sqlite3.Error, OSError, TimeoutError: As ``prepare``.
+        """
+        with self._alone():
+            try:
+                self._try(sql, parameters)
+            except sqlite3.DatabaseError as again:
+                if is_damage(again):
+                    self._reset(error)
+                elif is_misshapen(again):
+                    self._prepare_table()
+                else:
+                    raise
+
+    def say(self, what: object) -> None:
+        """Say in the log why the cache goes on without its file, but not again and again."""
+        now = time.monotonic()
+        if now >= self._said_at + _SAY_SECONDS:
+            self._said_at = now
+            _log.warning("the cache %s goes on without its file: %s", self.path, what)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        lock = lock_of_file(self.path)
+        for pause in pauses(self._lock_timeout):
+            if lock.try_acquire():
+                break
+            time.sleep(pause)
+        else:
+            raise TimeoutError(f"another process makes or mends {self.path}")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _make_private(self) -> None:
+        """A file that is made is for its owner alone, and has no part of one that was deleted."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
+        if os.path.lexists(self.path):
+            return
+        # Whoever has the file open that was deleted goes on with its own WAL until he looks.
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(self.path + suffix).unlink()
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self.path, flags, 0o600))
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect(
+            self.path,
+            profile=self._profile,
+            timeout=self._lock_timeout,
+            pragmas=dict(self.pragmas),
+            isolation_level=None,
+        )
+
+    def _try(self, sql: str, parameters: Sequence[Any]) -> None:
+        """Run a statement to its end, and take it back."""
+        with contextlib.closing(self._connect()) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            connection.execute("BEGIN")
+            try:
+                connection.execute(sql, parameters).fetchall()
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _prepare_table(self) -> None:
+        with contextlib.closing(self._connect()) as connection:
+            [(application,)] = connection.execute("PRAGMA application_id").fetchall()
+            is_ours = application == store.APPLICATION_ID
+            if is_ours and connection.execute(store.OWN_SCHEMA).fetchall() == [(store.SCHEMA,)]:
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                foreign = connection.execute(store.FOREIGN_TABLES).fetchone()
+                if foreign is not None or application not in (0, store.APPLICATION_ID):
+                    raise sqlite3.OperationalError(
+                        f"{self.path} is no cache"
+                        + (f": it has a table {foreign[0]!r}" if foreign is not None else "")
+                        + ". Give the cache a file of its own"
+                    )
+                for kind, name in connection.execute(
+                    "SELECT type, name FROM sqlite_schema WHERE name = 'oxlite_cache_entry'"
+                ).fetchall():
+                    connection.execute(f"DROP {kind} {name}")
+                connection.execute(store.SCHEMA)
+                connection.execute(f"PRAGMA application_id = {store.APPLICATION_ID}")
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _reset(self, error: Exception) -> None:
+        """Empty a damaged file in place, with others connected: https://sqlite.org/c3ref/c_dbconfig_defensive.html."""
+        if not recency.is_beside(self.path):
+            raise error
+        _log.warning("%s is damaged (%s), and is emptied: it was a cache", self.path, error)
+        self.resets += 1
+        timeout = min(self._lock_timeout, _RESET_SECONDS)
+        connection = sqlite3.connect(self.path, timeout=timeout, isolation_level=None)
+        with contextlib.closing(connection):
+            # Without having read the schema, WAL mode would be lost.
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_RESET_DATABASE, True)
+            try:
+                connection.execute("VACUUM")
+                is_emptied = True
+            except sqlite3.Error:
+                # Its first page is no more, by which one would know that it is in WAL mode: others
+                # who are connected are in the way.
+                is_emptied = False
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_RESET_DATABASE, False)
+        if not is_emptied:
+            Path(self.path).unlink()
+            self._make_private()
+        self._prepare_table()
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error says that the file is damaged."""
+    name = getattr(error, "sqlite_errorname", "")
+    return any(name.startswith(one) for one in _DAMAGED)
+
+
+def is_misshapen(error: BaseException) -> bool:
+    """Whether an error says that the table is not there, or another one: the SQL is right."""
+    name = getattr(error, "sqlite_errorname", "")
+    return name == "SQLITE_ERROR" or name.startswith(("SQLITE_CONSTRAINT", "SQLITE_MISMATCH"))

@@ -1,0 +1,88 @@
+"""When entries were used last, in memory that all processes share.
+
+Reading must not write to the database. So whoever reads notes the instant in a file that all map:
+an array of counters, of which a key's is found by its number. Several keys may share one; then all
+of them count as used when one was.
+
+Invariants:
+- The file is as long as it is mapped, with all of its blocks, so that noting never fails.
+- It is never truncated or shortened; another length is another file. What is in it may be wrong:
+  then something is evicted that another would have been.
+- Whoever finds it knows that the database beside it is a cache: see ``place``.
+"""
+
+import contextlib
+import mmap
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+__all__ = ["NEVER", "Recency", "is_beside"]
+
+_SUFFIX: Final = "-used"
+_MAGIC: Final = b"oxlite cache, when entries were used, version 2\n"
+_HEADER_BYTES: Final = 64
+_COUNTER_BYTES: Final = 8
+_BYTES_FOR_EACH: Final = 1024
+"""Bytes of the cache for each counter."""
+
+_FEWEST, _MOST = 1 << 12, 1 << 22
+NEVER: Final = 2**63
+"""The age of what was never used."""
+
+
+class Recency:
+    """When entries were used last.
+
+    Args:
+        path: Of the database.
+        size: The limit of the cache, in bytes.
+    """
+
+    def __init__(self, path: str, size: int) -> None:
+        count = _FEWEST
+        while count < min(_MOST, size // _BYTES_FOR_EACH):
+            count *= 2
+        self._memory = _mapped(path + _SUFFIX, count)
+        whole = memoryview(self._memory)
+        self._counters = whole[_HEADER_BYTES:].cast("Q")
+        # All who map it have the same number of counters, whatever size they were given.
+        self._mask = len(self._counters) - 1
+
+    def note(self, number: int) -> None:
+        """The entry with that number is used now."""
+        self._counters[number & self._mask] = time.time_ns()
+
+    def age(self, number: int, now: int) -> int:
+        """For how many nanoseconds it has not been used, at that instant; 0 if that seems later."""
+        used = self._counters[number & self._mask]
+        return max(now - used, 0) if used else NEVER
+
+
+def is_beside(path: str) -> bool:
+    """Whether somebody has kept a cache in that file."""
+    try:
+        with Path(path + _SUFFIX).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def _mapped(path: str, count: int) -> "mmap.mmap | bytearray":
+    """The file, or memory of this process alone where it cannot be had."""
+    with contextlib.suppress(OSError, ValueError):
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            there = os.fstat(descriptor).st_size - _HEADER_BYTES
+            if there >= _FEWEST * _COUNTER_BYTES and (there & (there - 1)) == 0:
+                count = there // _COUNTER_BYTES
+            length = _HEADER_BYTES + count * _COUNTER_BYTES
+            # Where a block is missing, noting would be a SIGBUS on a full disk.
+            os.posix_fallocate(descriptor, 0, length)
+            os.pwrite(descriptor, _MAGIC, 0)
+            return mmap.mmap(descriptor, length)
+        finally:
+            os.close(descriptor)
+    return bytearray(_HEADER_BYTES + count * _COUNTER_BYTES)

@@ -1,0 +1,101 @@
+"""What a cache does in passing: it keeps its limit, and deletes what has expired.
+
+Invariants:
+- The pages in use stay within the limit, but for what one write adds.
+- Nothing is deleted for having expired that somebody has set meanwhile.
+"""
+
+import json
+from typing import Any, Final
+
+from oxlite import sqlite3
+from oxlite.cache import store
+from oxlite.cache.access import Access, milliseconds
+from oxlite.cache.entry import Codec
+from oxlite.cache.eviction import LOOKED_AT, SAMPLE_SIZE, Budget, anywhere, victims
+from oxlite.cache.place import Place
+from oxlite.cache.steps import Read, Steps, Write
+
+__all__ = ["FIRST", "LAST", "SLICE", "Upkeep"]
+
+FIRST: Final = -(2**63)
+"""The number of the first key that there may be."""
+
+LAST: Final = 2**63 - 1
+SLICE: Final = 500
+"""So many entries are looked at, or written, at once."""
+
+_KEPT_STALE_MS: Final = 600_000
+_SAMPLES_AT_MOST: Final = 16
+_MORE_SAMPLES_EACH: Final = 1 << 20
+
+
+class Upkeep(Access):
+    """See the module.
+
+    Args:
+        place: The file.
+        codec: Makes bytes of values.
+        size: The limit of the pages in use, in bytes; ``None``: there is none.
+    """
+
+    def __init__(self, place: Place, codec: Codec, size: int | None) -> None:
+        super().__init__(place, codec)
+        self._size = size
+        self._evictions = 0
+        self._budget = Budget(size)
+        self._pruned_to = FIRST
+
+    def _tidy(self, cost: int, entries: int) -> Steps[None]:
+        """After a write, do a part of what keeps the limit, and of what prunes."""
+        budget = self._budget
+        budget.note(cost, entries)
+        try:
+            if budget.must_measure():
+                rows = yield Read(store.SIZE)
+                budget.measured(rows[0][0])
+            if due := budget.due():
+                yield from self._evict(due)
+            if budget.must_prune():
+                until = milliseconds() - _KEPT_STALE_MS
+                _, begin = yield from self._pruned(self._pruned_to, until, LOOKED_AT)
+                self._pruned_to = FIRST if begin is None else begin
+            if self.void:
+                yield from self._deleted_numbers(list(self.void)[:SLICE])
+        except (sqlite3.Error, OSError) as error:
+            yield from self._survive(error, store.SIZE, ())
+
+    def _make_room(self, cost: int) -> Steps[None]:
+        """Before a long value is written, what has to go for it goes."""
+        rows = yield from self._read(store.SIZE, ())
+        if rows:
+            self._budget.measured(rows[0][0], cost)
+            if due := self._budget.due():
+                yield from self._evict(due)
+
+    def _evict(self, due: int) -> Steps[None]:
+        budget, recency = self._budget, self.recency
+        if recency is None:
+            return
+        most = _SAMPLES_AT_MOST + due // _MORE_SAMPLES_EACH
+        for _ in range(most):
+            sample = yield Read(store.SAMPLE, (anywhere(), SAMPLE_SIZE))
+            if not sample:
+                continue
+            chosen, cost = victims(sample, recency, due, milliseconds())
+            gone = yield Write(store.DELETE_IDS, (chosen, 0))
+            self._evictions += len(gone)
+            budget.freed(cost)
+            due -= cost
+            if due <= 0:
+                return
+
+    def _pruned(self, begin: int, until: int, count: int) -> Steps[tuple[int, int | None]]:
+        """Delete what has expired of the next ones; how many, and where those after them begin."""
+        rows = yield from self._read(store.EXPIRED, (begin, until, count))
+        expired = [number for number, has_expired in rows if has_expired]
+        gone: list[Any] | None = []
+        if expired:
+            gone = yield from self._write(store.DELETE_EXPIRED, (json.dumps(expired), until))
+        full = len(rows) == count and rows[-1][0] < LAST and gone is not None
+        return len(gone or ()), rows[-1][0] + 1 if full else None
