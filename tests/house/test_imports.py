@@ -39,7 +39,7 @@ BELOW: dict[str, set[str]] = {
     | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "environment"} | FACES,
-    "cli": {"sqlite3", DOOR, "environment", "bench"} | FACES,
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}
 

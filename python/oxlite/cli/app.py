@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from oxlite.cli.bench import bench
+from oxlite.cli.cache import cache
 from oxlite.cli.suggestions import SuggestingGroup
 
 __all__ = ["COMMANDS", "app", "run"]
@@ -30,6 +31,7 @@ app = typer.Typer(
 for _name in COMMANDS:
     app.command()(getattr(import_module(f"oxlite.cli.{_name}"), _name))
 app.add_typer(bench, name="bench")
+app.add_typer(cache, name="cache")
 
 
 def _print_version(wanted: bool) -> None:

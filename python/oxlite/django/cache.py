@@ -104,6 +104,7 @@ class OxliteCache(BaseCache):
             )
         except (TypeError, ValueError) as error:
             raise ImproperlyConfigured(f"OxliteCache: {error}") from error
+        self._path = Path(location).absolute()
         self._cache = faces.blocking
         self._aio = faces.native
 
@@ -127,6 +128,11 @@ class OxliteCache(BaseCache):
             if len(raw) <= _LONGEST_KEY:
                 return made
         return "sha256:" + hashlib.sha256(raw).hexdigest()
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self._path
 
     @property
     def cache(self) -> Cache:

@@ -1,4 +1,4 @@
-"""``manage.py oxlite …``: the command line of Oxlite, on the database of the settings.
+"""``manage.py oxlite …``: the command line of Oxlite, on databases and caches of the settings.
 
 The command line runs in a process of its own, so nothing of it is imported here.
 """
@@ -8,15 +8,21 @@ import sys
 from argparse import REMAINDER, ArgumentParser
 from typing import Any, Final
 
+from django.conf import settings
+from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from oxlite.django.cache import OxliteCache
 from oxlite.django.sqlite3.validation import database_file
 
 __all__ = ["Command"]
 
 _TAKES_A_DATABASE: Final = frozenset({"env"})
 """The commands whose first argument is a database."""
+
+_TAKES_A_CACHE: Final = "cache"
+"""The command whose own commands take the file of a cache."""
 
 
 class Command(BaseCommand):
@@ -29,12 +35,18 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # noqa: RUF012 - Django's form
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare them: the database's alias, and all that is handed on."""
+        """Declare them: the aliases of database and cache, and all that is handed on."""
         parser.add_argument(
             "--database",
             default=DEFAULT_DB_ALIAS,
             choices=tuple(connections),
             help="the alias of the database; it stands before the command",
+        )
+        parser.add_argument(
+            "--cache",
+            default=DEFAULT_CACHE_ALIAS,
+            choices=tuple(settings.CACHES),
+            help="the alias of the cache; it stands before the command",
         )
         parser.add_argument("arguments", nargs=REMAINDER, help="a command of oxlite, and its own")
 
@@ -42,7 +54,8 @@ class Command(BaseCommand):
         """Run the command line; its exit code is ours.
 
         Raises:
-            django.core.management.CommandError: The database is not in a file.
+            django.core.management.CommandError: The database is not in a file, or the cache none of
+                Oxlite's.
         """
         command = list(options["arguments"])
         if command and command[0] in _TAKES_A_DATABASE and "--help" not in command:
@@ -51,6 +64,14 @@ class Command(BaseCommand):
             if file is None:
                 raise CommandError(f"settings.DATABASES[{alias!r}]['NAME'] names no file")
             command.insert(1, str(file))
+        if command[:1] == [_TAKES_A_CACHE] and len(command) > 1 and "--help" not in command:
+            alias = options["cache"]
+            backend = caches[alias]
+            if not isinstance(backend, OxliteCache):
+                raise CommandError(
+                    f"settings.CACHES[{alias!r}] is no oxlite.django.cache.OxliteCache"
+                )
+            command.insert(2, str(backend.path))
         done = subprocess.run([sys.executable, "-m", "oxlite.cli", *command])
         if done.returncode:
             sys.exit(done.returncode)
