@@ -454,6 +454,7 @@ def test_whatever_becomes_of_the_file_the_cache_goes_on(
     tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("oxlite.cache.cache.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("oxlite.cache.cache.LOOK_TO_WRITE_SECONDS", 0.0)
     path = tmp_path / "cache.db"
     with Cache(path) as cache, Cache(path) as other:
         cache.set_many({f"k{n}": "x" * 500 for n in range(200)})

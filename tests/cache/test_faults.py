@@ -381,6 +381,7 @@ def test_an_unlinked_file_shares_nothing_with_the_next_one(tmp_path: Path) -> No
                 # Whoever has not looked yet reads what was, and never what is mixed up.
                 assert old.get("k") in {f"old{round_}", None}
                 assert new.get_many([f"n{n}" for n in range(50)])
+            time.sleep(0.05)
             assert old.set("k", "again")
             assert old.get("k") == "again"
             assert old.stats().resets == 0

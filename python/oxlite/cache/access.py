@@ -16,7 +16,7 @@ from oxlite.cache import store
 from oxlite.cache.entry import Codec
 from oxlite.cache.place import Place, is_damage, is_misshapen
 from oxlite.cache.recency import Recency
-from oxlite.cache.steps import Blocking, Open, Read, Steps, Write
+from oxlite.cache.steps import Blocking, Read, Steps, Write
 
 __all__ = ["Access", "Row", "milliseconds"]
 
@@ -64,7 +64,6 @@ class Access:
 
     def _read(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any]]:
         try:
-            yield Open(False)
             rows: list[Any] = yield Read(sql, parameters)
         except (sqlite3.Error, OSError) as error:
             yield from self._survive(error, sql, parameters)
@@ -74,7 +73,6 @@ class Access:
     def _write(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any] | None]:
         """The rows that came back, ``None`` if it could not be written."""
         try:
-            yield Open(True)
             rows: list[Any] = yield Write(sql, parameters)
         except (sqlite3.Error, OSError) as error:
             yield from self._survive(error, sql, parameters)

@@ -24,7 +24,7 @@ from oxlite.cache.entry import ABSENT, Serializer, checked
 from oxlite.cache.memoized import key_of, prefix_of
 from oxlite.cache.recency import Recency
 from oxlite.cache.statistics import CacheStatistics
-from oxlite.cache.steps import Blocking, Compute, Many, Open, Pause, Read, Step, Steps, Write
+from oxlite.cache.steps import Blocking, Compute, Many, Pause, Read, Step, Steps, Write
 from oxlite.cache.upkeep import FIRST
 from oxlite.connection import ProfileName
 
@@ -93,7 +93,7 @@ class Cache:
         self._lock = threading.Lock()
         self._file: tuple[int, int] | None = None
         self._database: Database | None = None
-        self._look_at = self._open_at = 0.0
+        self._look_at = self._look_to_write_at = self._open_at = 0.0
         self._why: Exception | None = None
         self._is_closed = False
 
@@ -266,13 +266,14 @@ class Cache:
 
     async def _done(self, step: Step) -> Any:  # noqa: ANN401
         match step:
-            case Open(is_to_write):
-                return await self._reach(is_to_write)
             case Read(sql, parameters):
+                await self._reach(is_to_write=False)
                 return await self._current().query(sql, parameters)
             case Write(sql, parameters):
+                await self._reach(is_to_write=True)
                 return (await self._current().execute(sql, parameters)).rows
             case Many(sql, sets):
+                await self._reach(is_to_write=True)
                 return await self._current().executemany(sql, sets)
             case Blocking(function):
                 return await asyncio.to_thread(function)
@@ -291,9 +292,10 @@ class Cache:
     async def _reach(self, is_to_write: bool) -> None:
         """Open the file, or open it anew where it was deleted or replaced."""
         now = time.monotonic()
-        if not is_to_write and now < self._look_at:
+        if now < (self._look_to_write_at if is_to_write else self._look_at):
             return
         self._look_at = now + blocking.LOOK_SECONDS
+        self._look_to_write_at = now + blocking.LOOK_TO_WRITE_SECONDS
         place = self._keeper.place
         if self._file is not None and place.identity() == self._file:
             return

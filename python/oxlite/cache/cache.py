@@ -27,7 +27,7 @@ from oxlite.cache.memoized import key_of, prefix_of
 from oxlite.cache.place import Place
 from oxlite.cache.recency import Recency
 from oxlite.cache.statistics import CacheStatistics
-from oxlite.cache.steps import Blocking, Compute, Many, Open, Pause, Read, Step, Steps, Write
+from oxlite.cache.steps import Blocking, Compute, Many, Pause, Read, Step, Steps, Write
 from oxlite.cache.upkeep import FIRST
 from oxlite.connection import ProfileName, connect, only_read
 from oxlite.database import Database
@@ -36,6 +36,7 @@ __all__ = [
     "AGAIN_SECONDS",
     "DEFAULT_SIZE_BYTES",
     "LOOK_SECONDS",
+    "LOOK_TO_WRITE_SECONDS",
     "SMALLEST_SIZE_BYTES",
     "Cache",
     "keeper_of",
@@ -49,10 +50,15 @@ SMALLEST_SIZE_BYTES: Final = 1 << 20
 DEFAULT_SIZE_BYTES: Final = 256 << 20
 
 LOOK_SECONDS: Final = 1.0
-"""So often whoever reads looks whether the file was replaced; whoever writes always does."""
+LOOK_TO_WRITE_SECONDS: Final = 0.02
+"""So often one looks whether the file was deleted or replaced: to read, and to write."""
 
 AGAIN_SECONDS: Final = 1.0
 """Nobody tries to open a file sooner again that could not be opened."""
+
+_QUERY, _EXECUTE, _EXECUTEMANY = "query", "execute", "executemany"
+_METHODS: Final = {Read: _QUERY, Write: _EXECUTE, Many: _EXECUTEMANY}
+"""Which method of a ``Database`` does a step."""
 
 _caches: "WeakSet[Cache]" = WeakSet()
 
@@ -148,7 +154,7 @@ class Cache:
         self._file: tuple[int, int] | None = None
         self._database: Database | None = None
         self._reader: sqlite3.Connection | None = None
-        self._look_at = 0.0
+        self._look_at = self._look_to_write_at = 0.0
         self._open_at = 0.0
         self._why: Exception | None = None
 
@@ -403,31 +409,28 @@ class Cache:
             return found
 
     def _done(self, step: Step) -> Any:  # noqa: ANN401
-        match step:
-            case Open(is_to_write):
-                return self._reach(is_to_write)
-            case Read(sql, parameters):
-                return self._with_database(lambda database: database.query(sql, parameters))
-            case Write(sql, parameters):
-                return self._with_database(lambda database: database.execute(sql, parameters).rows)
-            case Many(sql, sets):
-                return self._with_database(lambda database: database.executemany(sql, sets))
-            case Compute(function) | Blocking(function):
-                return function()
-            case Pause(seconds):
-                return time.sleep(seconds)
+        method = _METHODS.get(type(step))
+        if method is not None:
+            return self._asked(method, step)
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
+        assert isinstance(step, Blocking | Compute)
+        return step.function()
 
-    def _with_database(self, work: Callable[[Database], _T]) -> _T:
+    def _asked(self, method: str, step: Step) -> Any:  # noqa: ANN401
         while True:
+            self._reach(method is not _QUERY)
             database = self._database
             if database is None:
                 raise self._why or sqlite3.ProgrammingError("Cannot operate on a closed cache.")
             try:
-                return work(database)
+                answer = getattr(database, method)(*step)
             except sqlite3.ProgrammingError:
                 # Another thread has opened the file anew, and closed this one.
                 if database is self._database:
                     raise
+            else:
+                return answer.rows if method is _EXECUTE else answer
 
     def _reach(self, is_to_write: bool) -> None:
         """Open the file, or open it anew where it was deleted or replaced.
@@ -436,8 +439,9 @@ class Cache:
             oxlite.sqlite3.Error, OSError: It cannot be opened.
         """
         now = time.monotonic()
-        if is_to_write or now >= self._look_at:
+        if now >= (self._look_to_write_at if is_to_write else self._look_at):
             self._look_at = now + LOOK_SECONDS
+            self._look_to_write_at = now + LOOK_TO_WRITE_SECONDS
             if self._file is None or self._keeper.place.identity() != self._file:
                 if self._file is not None:
                     self._keeper.place.say("the file was deleted or replaced, and is empty again")

@@ -62,12 +62,17 @@ class Budget:
         self._over = self._owed = 0
         self._entries = 0
 
-    def note(self, cost: int, entries: int) -> None:
-        """So much was written."""
+    def note(self, cost: int, entries: int) -> bool:
+        """So much was written; whether there is something to do for it."""
         self._written += cost
         self._entries += entries
         if self._over > 0:
-            self._owed = min(self._owed + 2 * cost, self._over + 2 * cost)
+            self._owed = min(self._owed, self._over) + 2 * cost
+        return (
+            self._entries >= _LOOK_EACH
+            or self._owed >= _SLICE
+            or (self._step > 0 and self._written >= self._step)
+        )
 
     def must_measure(self, coming: int = 0) -> bool:
         """Whether it is time to see how large the cache is, before so much is written."""

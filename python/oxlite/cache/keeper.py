@@ -25,7 +25,7 @@ from oxlite.cache.eviction import SAMPLE_SIZE, anywhere, cost_of
 from oxlite.cache.locks import lock_of_key, pauses
 from oxlite.cache.recency import NEVER
 from oxlite.cache.statistics import CacheStatistics
-from oxlite.cache.steps import Compute, Many, Open, Pause, Steps, Write
+from oxlite.cache.steps import Compute, Many, Pause, Steps, Write
 from oxlite.cache.upkeep import FIRST, LAST, SLICE, Upkeep
 
 __all__ = ["Keeper"]
@@ -158,7 +158,6 @@ class Keeper(Upkeep):
         if -(2**63) <= delta < 2**63:
             statement = (store.INCR, (number, key, delta, milliseconds()))
             try:
-                yield Open(True)
                 if number in self.void:
                     yield Write(store.DELETE, (number, key, 0))
                     self.void.discard(number)
@@ -414,12 +413,12 @@ class Keeper(Upkeep):
         if rows is not None and (rows or sql is store.SET):
             self.note(number)
             self.void.discard(number)
-            yield from self._tidy(cost, 1)
+            if self._budget.note(cost, 1) or self.void:
+                yield from self._tidy()
         return rows
 
     def _put_many(self, sets: Sequence[Row], cost: int) -> Steps[list[str]]:
         try:
-            yield Open(True)
             yield Many(store.SET, sets)
         except (sqlite3.Error, OSError) as error:
             yield from self._survive(error, store.SET, sets[0])
@@ -429,7 +428,8 @@ class Keeper(Upkeep):
         for number, *_ in sets:
             self.note(number)
         self.void.difference_update(number for number, *_ in sets)
-        yield from self._tidy(cost, len(sets))
+        if self._budget.note(cost, len(sets)) or self.void:
+            yield from self._tidy()
         return []
 
 

@@ -54,6 +54,7 @@ class Place:
         self, path: str, size: int | None, profile: ProfileName, lock_timeout: float
     ) -> None:
         self.path = path
+        self._file = Path(path)
         self.resets = 0
         self._profile: ProfileName = profile
         self._lock_timeout = lock_timeout
@@ -66,7 +67,7 @@ class Place:
     def identity(self) -> tuple[int, int] | None:
         """Which file it is; ``None`` if there is none."""
         try:
-            found = Path(self.path).stat()
+            found = self._file.stat()
         except OSError:
             return None
         return found.st_dev, found.st_ino

@@ -5,65 +5,54 @@ An operation is a generator: it yields steps, is given what came of each, and re
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-__all__ = ["Blocking", "Compute", "Many", "Open", "Pause", "Read", "Step", "Steps", "Write"]
+__all__ = ["Blocking", "Compute", "Many", "Pause", "Read", "Step", "Steps", "Write"]
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Run a query; its rows."""
+class Read(NamedTuple):
+    """Run a query; its rows. The file is opened before, if it is not."""
 
     sql: str
     parameters: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Run a statement that writes; the rows that it returns."""
+class Write(NamedTuple):
+    """Run a statement that writes; the rows that it returns.
+
+    The file is opened before, also if it is another one by now than was opened.
+    """
 
     sql: str
     parameters: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Many:
-    """Run a statement with each set of parameters, in one transaction."""
+class Many(NamedTuple):
+    """Run a statement with each set of parameters in one transaction; the file as for ``Write``."""
 
     sql: str
     sets: Sequence[Sequence[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
-    """Open the file, if it is not open, or is another one by now; looked at before each write."""
-
-    is_to_write: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Blocking:
+class Blocking(NamedTuple):
     """Call what may take some time and does not concern the event loop."""
 
     function: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Compute:
+class Compute(NamedTuple):
     """Call a function of the user's; what it returns, awaited where that is done."""
 
     function: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait for so many seconds."""
 
     seconds: float
 
 
-Step: TypeAlias = Read | Write | Many | Open | Blocking | Compute | Pause
+Step: TypeAlias = Read | Write | Many | Blocking | Compute | Pause
 Steps: TypeAlias = Generator[Step, Any, _T]

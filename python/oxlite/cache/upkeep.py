@@ -46,10 +46,9 @@ class Upkeep(Access):
         self._budget = Budget(size)
         self._pruned_to = FIRST
 
-    def _tidy(self, cost: int, entries: int) -> Steps[None]:
+    def _tidy(self) -> Steps[None]:
         """After a write, do a part of what keeps the limit, and of what prunes."""
         budget = self._budget
-        budget.note(cost, entries)
         try:
             if budget.must_measure():
                 rows = yield Read(store.SIZE)
