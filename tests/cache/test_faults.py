@@ -4,6 +4,7 @@ import asyncio
 import enum
 import json
 import os
+import pickle
 import random
 import resource
 import signal
@@ -24,6 +25,8 @@ import oxlite
 from oxlite import sqlite3
 from oxlite._native import Seals, cache_number
 from oxlite.cache import Cache, aio
+from oxlite.cache.cache import keeper_of
+from oxlite.cache.steps import Read, Write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its locks are Linux's")
 
@@ -168,6 +171,15 @@ def test_what_is_compressed_says_how_long_it_is(tmp_path: Path) -> None:
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < peak + 100_000
 
 
+def test_a_pickle_that_anybody_can_seal_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    with Cache(path) as cache:
+        sealed = Seals([]).seal(3, "k", 0, pickle.dumps("run"))
+        insert = "INSERT INTO oxlite_cache_entry VALUES (?, 'k', 0, 0, ?)"
+        table(path, insert, cache_number("k"), sealed)
+        assert cache.get("k", "miss") == "miss"
+
+
 def test_add_takes_the_place_of_what_nobody_can_read(tmp_path: Path) -> None:
     path = tmp_path / "cache.db"
     with Cache(path, serializer="pickle", secret_key="old") as cache:
@@ -296,27 +308,23 @@ def test_a_set_that_waits_in_vain_waits_once(tmp_path: Path) -> None:
 
 
 def test_what_is_set_meanwhile_is_not_pruned(tmp_path: Path) -> None:
-    keys = [f"k{n}" for n in range(400)]
-    with Cache(tmp_path / "cache.db") as cache, Cache(tmp_path / "cache.db") as other:
-        over = threading.Event()
-
-        def prune() -> None:
-            while not over.is_set():
-                other.prune()
-
-        pruning = threading.Thread(target=prune)
-        pruning.start()
-        try:
-            for _ in range(10):
-                cache.set_many(dict.fromkeys(keys, "old"), timeout=0.001)
-                time.sleep(0.002)
-                added = [key for key in keys if cache.add(key, "new")]
-                assert added == keys
-                assert cache.get_many(keys) == dict.fromkeys(keys, "new")
-                cache.clear()
-        finally:
-            over.set()
-            pruning.join()
+    path, keys = tmp_path / "cache.db", [f"k{n}" for n in range(30)]
+    with Cache(path) as cache:
+        cache.set_many(dict.fromkeys(keys, "old"), timeout=0.001)
+        time.sleep(0.01)
+        keeper = keeper_of(path, None, "json", (), None, "cache", 5.0)
+        pruning = keeper.prune()
+        step = next(pruning)
+        with suppress(StopIteration), closing(oxlite.connect(path)) as connection:
+            while True:
+                assert isinstance(step, Read | Write)
+                rows = connection.execute(step.sql, step.parameters).fetchall()
+                connection.commit()
+                if isinstance(step, Read):
+                    # Between the look and the deletion.
+                    assert all(cache.add(key, "new") for key in keys)
+                step = pruning.send(rows)
+        assert cache.get_many(keys) == dict.fromkeys(keys, "new")
 
 
 def test_a_damaged_file_is_emptied_once_by_many(tmp_path: Path) -> None:
