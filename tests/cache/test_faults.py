@@ -26,6 +26,7 @@ from oxlite import sqlite3
 from oxlite._native import Seals, cache_number
 from oxlite.cache import Cache, aio
 from oxlite.cache.cache import keeper_of
+from oxlite.cache.locks import lock_of_file, lock_of_key
 from oxlite.cache.steps import Read, Write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its locks are Linux's")
@@ -383,8 +384,10 @@ def test_an_unlinked_file_shares_nothing_with_the_next_one(tmp_path: Path) -> No
     with Cache(path) as old:
         for round_ in range(5):
             assert old.set("k", f"old{round_}")
+            before = Path(f"{path}-shm").stat().st_ino
             path.unlink()
             with Cache(path) as new:
+                assert Path(f"{path}-shm").stat().st_ino != before
                 new.set_many({f"n{n}": "x" * 3000 for n in range(50)})
                 # Whoever has not looked yet reads what was, and never what is mixed up.
                 assert old.get("k") in {f"old{round_}", None}
@@ -414,9 +417,15 @@ def test_a_lock_that_a_child_has_inherited_is_free_when_its_holder_lets_go(tmp_p
 
 
 def test_names_of_locks_are_no_keys(tmp_path: Path) -> None:
-    with Cache(tmp_path / "cache.db") as cache, cache.lock("k"), cache.lock("lock k"):
+    path = tmp_path / "cache.db"
+    with Cache(path) as cache, cache.lock("k"), cache.lock("lock k"):
         assert cache.get_or_set("k", lambda: 1, wait_at_most=0.2) == 1
         assert cache.get_or_set("lock k", lambda: 2, wait_at_most=0.2) == 2
+        for_key, for_file = lock_of_key(str(path), cache_number("k")), lock_of_file(str(path))
+        assert for_key.try_acquire()
+        assert for_file.try_acquire()
+        for_key.release()
+        for_file.release()
 
 
 def test_a_file_of_locks_that_was_deleted_is_noticed(tmp_path: Path) -> None:
