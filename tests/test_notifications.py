@@ -403,7 +403,7 @@ finally:
 )
 def test_where_no_file_can_be_watched_one_looks_and_says_so(tmp_path: Path) -> None:
     script = """
-import ctypes, errno, logging, os, resource, sqlite3, sys
+import ctypes, errno, logging, os, resource, sqlite3, sys, threading
 import oxlite
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(message)s")
 path = sys.argv[1]
@@ -419,10 +419,12 @@ while used <= limit and libc.inotify_init1(0) >= 0:
 assert used <= limit and ctypes.get_errno() == errno.EMFILE
 db = oxlite.Database(path)
 listener = db.listen("orders", timeout=30)
-outsider = sqlite3.connect(path)
-insert = "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', 'other')"
-with outsider:
-    outsider.execute(insert)
+def insert():
+    with sqlite3.connect(path) as outsider:
+        outsider.execute(
+            "INSERT INTO oxlite_notification (channel, payload) VALUES ('orders', 'other')"
+        )
+threading.Timer(0.5, insert).start()
 print(next(listener).payload, flush=True)
 db.close()
 """

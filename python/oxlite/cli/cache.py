@@ -22,8 +22,8 @@ cache = typer.Typer(
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The cache's file, which exists.")]
 
 
-@cache.command()
-def stats(
+@cache.command("stats")
+def _stats(
     file: _File,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the numbers as JSON and nothing else.")
@@ -59,8 +59,8 @@ def stats(
     print_tables(table)
 
 
-@cache.command()
-def prune(file: _File) -> None:
+@cache.command("prune")
+def _prune(file: _File) -> None:
     """Delete what has expired, and say how many entries that were. It happens in passing as well.
 
     For example: oxlite cache prune cache.db
@@ -69,8 +69,8 @@ def prune(file: _File) -> None:
         typer.echo(f"{opened.prune():,} expired entries deleted")
 
 
-@cache.command()
-def clear(file: _File) -> None:
+@cache.command("clear")
+def _clear(file: _File) -> None:
     """Delete all entries. Whoever uses the cache goes on, with an empty one.
 
     For example: oxlite cache clear cache.db
