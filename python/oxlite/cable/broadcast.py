@@ -10,6 +10,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
+from oxlite.cable.arguments import check_name
 from oxlite.cable.cable import Cable
 
 __all__ = ["Broadcast", "Subscriber"]
@@ -39,16 +40,25 @@ class Broadcast:
 
         Raises:
             oxlite.cable.MessageTooLarge: It has more than four mebibytes.
-            TypeError: It is no dict, or holds what cannot be sent.
-            ValueError: A number has more than 64 bits, or it is nested too deeply.
+            TypeError: It is no dict, or holds what cannot be sent; or the name is no text.
+            ValueError: A number has more than 64 bits, or it is nested too deeply; or the name is
+                none.
             oxlite.sqlite3.Error: The file cannot be written.
         """
+        check_name("room", room)
         await self._cable.group_send(room, message)
 
     def subscribe(self, *rooms: str) -> "Subscriber":
-        """Be in rooms during an ``async with`` block, whose value gives their messages."""
+        """Be in rooms during an ``async with`` block, whose value gives their messages.
+
+        Raises:
+            TypeError: No room, or a name that is no text.
+            ValueError: A name that is none: 1 to 255 bytes.
+        """
         if not rooms:
             raise TypeError("subscribe() takes the names of rooms")
+        for room in rooms:
+            check_name("room", room)
         return Subscriber(self._cable, rooms)
 
     async def close(self) -> None:
@@ -63,11 +73,25 @@ class Subscriber(AbstractAsyncContextManager["Subscriber"]):
         self._cable = cable
         self._rooms = rooms
         self._channel = cable.new_channel("room")
+        self._was_entered = self._was_left = False
 
     async def __aenter__(self) -> Self:
-        """Enter the rooms: what is sent from here on is given."""
-        for room in self._rooms:
-            await self._cable.group_add(room, self._channel)
+        """Enter the rooms: what is sent from here on is given.
+
+        Raises:
+            RuntimeError: It was entered before.
+            oxlite.sqlite3.Error: The file cannot be written.
+        """
+        if self._was_entered:
+            raise RuntimeError(
+                "a subscription is entered once: call subscribe() for each async with block"
+            )
+        self._was_entered = True
+        try:
+            await self._cable._enter(self._rooms, self._channel)
+        except BaseException:
+            self._leave()
+            raise
         return self
 
     async def __aexit__(
@@ -76,14 +100,26 @@ class Subscriber(AbstractAsyncContextManager["Subscriber"]):
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """Leave them."""
-        for room in self._rooms:
-            await self._cable.group_discard(room, self._channel)
+        """Leave them. Nothing is waited for: who is cancelled leaves them too."""
+        self._leave()
+
+    def _leave(self) -> None:
+        self._was_left = True
+        self._cable._leave(self._rooms, self._channel)
 
     def __aiter__(self) -> Self:
         """This one."""
         return self
 
     async def __anext__(self) -> dict[str, Any]:
-        """Wait for the next message."""
+        """Wait for the next message.
+
+        Raises:
+            RuntimeError: The block has not begun, or has ended.
+        """
+        if not self._was_entered or self._was_left:
+            raise RuntimeError(
+                "a subscription gives messages inside its block: async with"
+                " broadcast.subscribe(...) as messages"
+            )
         return await self._cable.receive(self._channel)

@@ -1,11 +1,14 @@
 """Channels and groups in a file: messages between processes, without a server.
 
+Who sends does so in his own event loop; what is received is brought by the courier, a thread.
+
 Invariants:
 - A message is given to one who receives its channel, at most once; a message to a group to one for
-  each of its members.
+  each of those who were its members when it was sent.
 - What one sends to one channel arrives in that order.
 - Who waits is woken by the commit; nothing is polled, and idle, nobody wakes.
 - It may be used from several event loops. A forked child begins anew, with names of its own.
+- What is part of a transaction uses its connection alone, so that nobody waits for himself.
 """
 
 import asyncio
@@ -15,15 +18,19 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from os import PathLike
-from typing import Any, Final
-from weakref import WeakKeyDictionary, WeakSet
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, finalize
 
 from oxlite import aio, sqlite3
-from oxlite._native import Announcement, Hearing
-from oxlite.cable import store
+from oxlite._native import Announcement
+from oxlite.cable import arguments, store
+from oxlite.cable.arguments import check_capacity, check_name, check_seconds, file_path
+from oxlite.cable.courier import Courier
 from oxlite.cable.errors import QueueFull
-from oxlite.cable.mailbox import Mailbox, Taken
+from oxlite.cable.file import CableFile, Identity, prepare
 from oxlite.cable.message import decoded, encoded
 from oxlite.connection import ProfileName
 from oxlite.notifications import joined
@@ -32,11 +39,14 @@ __all__ = ["Cable"]
 
 _log = logging.getLogger("oxlite.cable")
 
-_NORMAL_MAILBOXES_AT_MOST: Final = 64
-"""So many queues that others read as well are remembered after they were read here."""
+_ASK_AGAIN_AFTER_SECONDS = 0.05
+"""How long a reader elsewhere has for deleting what it has given, before a sender is refused."""
 
-_OTHER_TABLES: Final = """SELECT 1 FROM sqlite_schema
-WHERE type = 'table' AND name NOT GLOB 'oxlite_*' AND name NOT GLOB 'sqlite_*' LIMIT 1"""
+_TRY_AGAIN_AFTER_SECONDS = 0.1
+_TRIES_AFTER_REPLACEMENT = 10
+
+_YIELD_EVERY = 64
+"""After so many messages that were there already, other tasks have a turn."""
 
 _cables: "WeakSet[Cable]" = WeakSet()
 
@@ -61,6 +71,10 @@ class Cable:
         group_expiry: For how many seconds a channel is in a group, since it was added last.
         capacity: How many messages may wait in a queue.
         capacity_of: The capacity of a queue, where it depends on its name.
+
+    Raises:
+        TypeError: An argument of another type.
+        ValueError: A number that is not greater than 0, or a path that is no file's.
     """
 
     def __init__(
@@ -73,17 +87,15 @@ class Cable:
         capacity: int = 100,
         capacity_of: Callable[[str], int] | None = None,
     ) -> None:
-        for name, value in (("expiry", expiry), ("group_expiry", group_expiry)):
-            if not value > 0:
-                raise ValueError(f"{name} is a number of seconds greater than 0, not {value!r}")
-        if capacity < 1:
-            raise ValueError(f"capacity is a number of messages greater than 0, not {capacity!r}")
-        self._path = os.fspath(path)
-        self._profile = profile
-        self._expiry = expiry
-        self._group_expiry = group_expiry
-        self._capacity = capacity
+        self._path = file_path(path)
+        self._profile: ProfileName = profile
+        self._expiry = check_seconds("expiry", expiry)
+        self._group_expiry = check_seconds("group_expiry", group_expiry)
+        self._capacity = check_capacity("capacity", capacity)
+        if capacity_of is not None and not callable(capacity_of):
+            raise TypeError(f"capacity_of is a function, not {type(capacity_of).__name__}")
         self._capacity_of = capacity_of
+        self._end_courier: Any = None
         self._begin()
         _cables.add(self)
 
@@ -91,12 +103,20 @@ class Cable:
         """Begin with no connection and nobody who waits, in this process."""
         self._lock = threading.Lock()
         self._name = uuid.uuid4().hex
+        self._file = CableFile(self._path, self._profile)
         self._database: aio.Database | None = None
-        self._file: tuple[int, int] | None = None
-        self._mailboxes: dict[str, Mailbox] = {}
+        self._identity: Identity = None
         self._openings: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
             WeakKeyDictionary()
         )
+        # The courier's thread outlives the cable otherwise: it knows nothing of it.
+        capacity = partial(_capacity_in, self._capacity, self._capacity_of)
+        self._courier = Courier(self._file, f"{self._name}!", self._expiry, capacity)
+        if self._end_courier is not None:
+            self._end_courier.detach()
+        self._end_courier = finalize(self, self._courier.end)
+        self._end_courier.atexit = False
+        self._received = 0
 
     async def send(
         self, channel: str, message: Mapping[str, Any], *, connection: object = None
@@ -112,19 +132,32 @@ class Cable:
         Raises:
             QueueFull: As many wait as may. The queue of a process is full for all of its channels.
             MessageTooLarge: It has more than four mebibytes.
-            TypeError: It is no dict, or holds what cannot be sent.
-            ValueError: A number has more than 64 bits, or it is nested too deeply.
+            TypeError: It is no dict, or holds what cannot be sent; or the name is no text.
+            ValueError: A number has more than 64 bits, or it is nested too deeply; or the name is
+                none.
             oxlite.sqlite3.Error: The file cannot be written.
         """
+        check_name("channel", channel)
         queue = store.queue_of(channel)
         content = encoded(message)
         capacity = self._capacity_in(queue)
-        parameters = (queue, channel, content, self._expiry, capacity)
-        if not await self._sent(store.SEND, parameters, connection):
-            raise QueueFull(
-                f"{capacity} messages wait in {queue!r} already: whoever receives them is slow,"
-                " or gone. Send later, or raise the capacity"
-            )
+
+        async def is_sent() -> bool:
+            given = _given_in(queue)
+            parameters = (queue, channel, content, self._expiry, capacity, given)
+            return bool(await self._execute(store.SEND, parameters, connection, announces=True))
+
+        if await is_sent():
+            return
+        if connection is None and self._is_elsewhere(queue):
+            # Its process deletes what it has given soon, and not at once.
+            await asyncio.sleep(_ASK_AGAIN_AFTER_SECONDS)
+            if await is_sent():
+                return
+        raise QueueFull(
+            f"{capacity} messages wait in {queue!r} already: whoever receives them is slow, or"
+            " gone. Send later, or raise the capacity"
+        )
 
     async def group_send(
         self, group: str, message: Mapping[str, Any], *, connection: object = None
@@ -133,16 +166,21 @@ class Cable:
 
         Raises as ``send``, except ``QueueFull``.
         """
+        check_name("group", group)
         content = encoded(message)
         capacities = "{}"
         if self._capacity_of is not None:
-            queues = await self._read(store.GROUP_QUEUES, (group,))
+            queues = await self._query(store.GROUP_QUEUES, (group,), connection)
             capacities = json.dumps({queue: self._capacity_in(queue) for (queue,) in queues})
-        parameters = (group, content, self._expiry, self._capacity, capacities)
-        sent = await self._sent(store.GROUP_SEND, parameters, connection)
-        in_all = sent[0][1] if sent else len(await self._read(store.GROUP_QUEUES, (group,)))
-        if len(sent) < in_all:
-            full = in_all - len(sent)
+        given = json.dumps(_all_given())
+        parameters = (group, content, self._expiry, self._capacity, capacities, given)
+        sent = await self._execute(store.GROUP_SEND, parameters, connection, announces=True)
+        if sent and len(sent) == sent[0][1]:
+            return
+        channels = dict(await self._query(store.GROUP_CHANNELS, (group,), connection))
+        in_all = sum(channels.values())
+        full = in_all - sum(channels.get(queue, 0) for queue, _ in sent)
+        if full > 0:
             _log.info("%d of %d channels over capacity in group %s", full, in_all, group)
 
     async def receive(self, channel: str) -> dict[str, Any]:
@@ -152,119 +190,157 @@ class Cable:
         cancelled has taken nothing.
 
         Raises:
-            ValueError: The channel is another process's, or was made before a fork.
+            TypeError: The name is no text.
+            ValueError: The name is none; or the channel is another process's, or was made before a
+                fork; or the file holds other tables, which the profile could damage.
         """
+        check_name("channel", channel)
         queue = store.queue_of(channel)
-        if queue.endswith("!") and not queue.endswith(f"{self._name}!"):
+        if queue.endswith("!") and not self._is_own(queue):
             raise ValueError(
                 f"{channel!r} is a channel of another process, or of this one before a fork:"
                 " whoever made it with new_channel() receives it"
             )
+        self._received += 1
+        if self._received % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
         while True:
-            taken = await self._mailbox(queue).receive(channel)
+            # From the moment at which it is taken nothing is awaited.
+            message = await self._courier.receive(queue, channel)
             try:
-                return decoded(taken.content)
+                return decoded(message.content, message.is_text)
             except Exception as error:
                 # Only another program writes such a row: whoever receives is not to end by it.
-                _log.warning("what was inserted for %r is no message: %s", channel, error)
+                if not message.is_refused:
+                    message.is_refused = True
+                    _log.warning("what was inserted for %r is no message: %s", channel, error)
 
     def new_channel(self, prefix: str = "specific") -> str:
-        """The name of a channel that this process alone receives."""
-        return f"{prefix}.{self._name}!{uuid.uuid4().hex}"
+        """The name of a channel that this process alone receives.
 
-    async def group_add(self, group: str, channel: str) -> None:
-        """Put a channel into a group, or let it stay there for longer."""
-        parameters = (group, store.queue_of(channel), channel, self._group_expiry)
-        await self._write(store.GROUP_ADD, parameters, False)
+        Raises:
+            TypeError: The prefix is no text.
+            ValueError: It has a ``!``, or is too long: a name has 255 bytes at most, 66 of which
+                follow it.
+        """
+        if not isinstance(prefix, str):
+            raise TypeError(f"the prefix of a channel is text, not {type(prefix).__name__}")
+        if "!" in prefix:
+            raise ValueError(
+                f"the prefix of a channel has no '!', which ends it, as {prefix!r} has"
+            )
+        name = f"{prefix}.{self._name}!{uuid.uuid4().hex}"
+        check_name("channel", name)
+        return name
 
-    async def group_discard(self, group: str, channel: str) -> None:
-        """Take a channel out of a group, if it is there."""
-        await self._write(store.GROUP_DISCARD, (group, store.queue_of(channel), channel), False)
+    async def group_add(self, group: str, channel: str, *, connection: object = None) -> None:
+        """Put a channel into a group, or let it stay there for longer.
 
-    async def flush(self) -> None:
-        """Delete all messages and groups."""
-        for statement in store.FLUSH:
-            await self._write(statement, (), False)
-        for mailbox in self._known():
-            mailbox.forget()
+        Raises:
+            TypeError: A name that is no text.
+            ValueError: A name that is none.
+            oxlite.sqlite3.Error: The file cannot be written.
+        """
+        check_name("group", group)
+        check_name("channel", channel)
+        queue = store.queue_of(channel)
+        if connection is None and self._is_own(queue):
+            # So that it is noticed if the process is taken for dead.
+            self._courier.memberships.note(queue, channel, group, self._group_expiry)
+            self._courier.register(queue)
+        row = json.dumps([(group, channel, self._group_expiry)])
+        await self._execute(store.ADD, (queue, row), connection)
+
+    async def group_discard(self, group: str, channel: str, *, connection: object = None) -> None:
+        """Take a channel out of a group, if it is there: it is given what was sent before.
+
+        Raises as ``group_add``.
+        """
+        check_name("group", group)
+        check_name("channel", channel)
+        queue = store.queue_of(channel)
+        self._courier.memberships.drop(queue, channel, group)
+        await self._execute(store.REMOVE, (queue, json.dumps([(group, channel)])), connection)
+
+    async def flush(self, *, connection: object = None) -> None:
+        """Delete all messages and groups, and what processes have kept of them.
+
+        Raises:
+            oxlite.sqlite3.Error: The file cannot be written.
+        """
+
+        def flush(driver: sqlite3.Connection) -> None:
+            store.prepare(driver)
+            for statement in store.FLUSH:
+                driver.execute(statement)
+            queues = [queue for (queue,) in driver.execute(store.READERS)]
+            announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX)
+            announcement.follow(driver, queues)
+
+        if connection is not None:
+            flush(self._joined(connection))
+            return
+        async with (await self._opened()).write() as writer:
+            await writer.run_sync(flush)
+        self._courier.memberships.forget()
+        self._courier.forget()
 
     async def close(self) -> None:
         """Close the file. Who waits is cancelled; it is opened anew when it is used again."""
+        closed = _called(self._courier.close)
         with self._lock:
             database, self._database = self._database, None
-        for mailbox in self._known():
-            mailbox.close()
         if database is not None:
             await database.close()
+        await closed
 
-    # What a mailbox asks for.
+    # What ``Broadcast`` has of it.
 
-    async def hear(self, queue: str) -> Hearing:
-        """Hear of news in a queue."""
-        return (await self._opened())._hear([store.TOPIC_PREFIX + queue])
+    async def _enter(self, groups: tuple[str, ...], channel: str) -> None:
+        """Put a channel of this process into groups, before all that the courier is told later."""
+        queue = store.queue_of(channel)
+        for group in groups:
+            self._courier.memberships.note(queue, channel, group, self._group_expiry)
+        self._courier.register(queue)
+        rows = [(group, channel, self._group_expiry) for group in groups]
+        await self._courier.write(store.ADD, (queue, json.dumps(rows)))
 
-    async def read(self, queue: str, after: int, at_most: int) -> list[Taken]:
-        """Read messages of a queue that nobody else reads, after that number, in order."""
-        return _taken(await self._read(store.READ, (queue, after, at_most)))
-
-    async def delete_read(self, queue: str, last: int) -> None:
-        """Delete what was read up to that number."""
-        await self._write(store.DELETE_READ, (queue, last), False)
-
-    async def take(self, queue: str, at_most: int) -> list[Taken]:
-        """Take messages from a queue that others read as well, in order."""
-        rows = await self._write(store.TAKE, (queue, at_most), False)
-        rows.sort()  # the order of RETURNING is nobody's promise
-        return _taken(rows)
-
-    async def put_back(self, queue: str, channel: str, message: Taken) -> None:
-        """Give back one that nobody has got."""
-        number, _, content, sent_at, expires_at, _ = message
-        await self._write(store.PUT_BACK, (number, queue, channel, content, sent_at, expires_at))
+    def _leave(self, groups: tuple[str, ...], channel: str) -> None:
+        """Take it out of them. It takes effect although nobody waits for it."""
+        queue = store.queue_of(channel)
+        for group in groups:
+            self._courier.memberships.drop(queue, channel, group)
+        rows = [(group, channel) for group in groups]
+        self._courier.write_anyway(store.REMOVE, (queue, json.dumps(rows)))
 
     # The file.
 
     def _capacity_in(self, queue: str) -> int:
-        return self._capacity if self._capacity_of is None else self._capacity_of(queue)
+        return _capacity_in(self._capacity, self._capacity_of, queue)
 
-    def _known(self) -> list[Mailbox]:
-        with self._lock:
-            return list(self._mailboxes.values())
+    def _is_own(self, queue: str) -> bool:
+        return queue.endswith(f".{self._name}!")
 
-    def _mailbox(self, queue: str) -> Mailbox:
-        with self._lock:
-            mailbox = self._mailboxes.get(queue)
-            if mailbox is None:
-                if len(self._mailboxes) >= _NORMAL_MAILBOXES_AT_MOST:
-                    self._forget_idle()
-                mailbox = Mailbox(self, queue, self._capacity_in(queue))
-                self._mailboxes[queue] = mailbox
-            return mailbox
+    def _is_elsewhere(self, queue: str) -> bool:
+        """Whether the queue is another process's."""
+        return queue.endswith("!") and not any(cable._is_own(queue) for cable in list(_cables))
 
-    def _forget_idle(self) -> None:
-        for queue, mailbox in list(self._mailboxes.items()):
-            if mailbox.is_idle:
-                del self._mailboxes[queue]
-                mailbox.close()
-
-    async def _sent(self, sql: str, parameters: Any, connection: object) -> list[Any]:  # noqa: ANN401
-        if connection is None:
-            return await self._write(sql, parameters)
+    def _joined(self, connection: object) -> sqlite3.Connection:
+        """The driver's connection of a transaction, which is on the same file."""
         driver = joined(connection)
-        announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX)
-        announcement.check(driver)
-        try:
-            rows = driver.execute(sql, parameters).fetchall()
-        except sqlite3.OperationalError as error:
-            if not store.is_missing(error):
-                raise
-            for statement in store.SCHEMA:
-                driver.execute(statement)
-            rows = driver.execute(sql, parameters).fetchall()
-        announcement.follow(driver, [row[0] for row in rows])
-        return rows
+        Announcement.of_rows(self._path, store.TOPIC_PREFIX).check(driver)
+        return driver
 
-    async def _write(self, sql: str, parameters: Any, announces: bool = True) -> list[Any]:  # noqa: ANN401
+    async def _execute(
+        self, sql: str, parameters: tuple[Any, ...], connection: object, announces: bool = False
+    ) -> list[Any]:
+        """Have a statement done as part of a transaction, or committed; the rows it returns."""
+        if connection is None:
+            return await self._write(sql, parameters, announces)
+        announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX) if announces else None
+        return store.execute(self._joined(connection), sql, parameters, announcement)
+
+    async def _write(self, sql: str, parameters: tuple[Any, ...], announces: bool) -> list[Any]:
         """Have a statement committed; the rows that it returns."""
         database = await self._opened()
         announcement = database._row_announcement(store.TOPIC_PREFIX) if announces else None
@@ -273,80 +349,107 @@ class Cable:
         except sqlite3.OperationalError as error:
             if not store.is_missing(error):
                 raise
-            await _prepare(database)  # somebody has dropped them
+            await prepare(database)  # somebody has dropped them
             result = await database._write(sql, parameters, False, announcement)
-        if result is None:
-            # A profile that commits each by itself: whoever watches the file signals it.
-            result = await database.execute(sql, parameters)
-        return result.rows
+        if result is not None:
+            return result.rows
+        # Instrumentation sees each of its statements: it does not share a commit.
+        async with database.write() as writer:
+            return await writer.run_sync(store.execute, sql, parameters, announcement)
 
-    async def _read(self, sql: str, parameters: Any) -> list[Any]:  # noqa: ANN401
-        return await (await self._opened()).query(sql, parameters)
+    async def _query(
+        self, sql: str, parameters: tuple[Any, ...], connection: object = None
+    ) -> list[Any]:
+        """Read, as part of a transaction if there is one."""
+        if connection is not None:
+            return store.execute(self._joined(connection), sql, parameters)
+        database = await self._opened()
+        try:
+            return await database.query(sql, parameters)
+        except sqlite3.OperationalError as error:
+            if not store.is_missing(error):
+                raise
+            await prepare(database)
+            return await database.query(sql, parameters)
 
     async def _opened(self) -> aio.Database:
         """The database; another one where the file was deleted or replaced."""
-        database = self._database
-        if database is not None and _identity(self._path) == self._file:
+        if (database := self._usable()) is not None:
             return database
         async with self._opening():
-            database = self._database
-            if database is not None:
-                if _identity(self._path) == self._file:
-                    return database
-                _log.warning(
-                    "%s was deleted or replaced: what waited there is lost, and its groups are"
-                    " empty until channels are added anew",
-                    self._path,
-                )
-            opened = aio.Database(self._path, profile=self._profile)
-            try:
-                if self._profile == "cache" and await opened.query_one(_OTHER_TABLES) is not None:
-                    raise ValueError(
-                        f"{self._path} holds other tables, and with profile='cache' a power cut"
-                        " could damage them: give the cable a file of its own, or profile='web'"
-                    )
-                await _prepare(opened)
-            except BaseException:
-                await opened.close()
-                raise
+            if (database := self._usable()) is not None:
+                return database
             with self._lock:
-                self._database, self._file = opened, _identity(self._path)
-        if database is not None:
-            await database.close()
+                stale, self._database = self._database, None
+            if stale is not None:
+                # It has files beside it that the new one would take for its own.
+                await stale.close()
+                await _called(self._courier.leave_file)
+            opened, identity = await self._opened_soon(stale is not None)
+            left_over: aio.Database | None
+            with self._lock:
+                if self._database is None or self._identity != identity:
+                    left_over, self._database, self._identity = self._database, opened, identity
+                else:
+                    left_over, opened = opened, self._database  # another loop was faster
+        if left_over is not None:
+            await left_over.close()
         return opened
 
+    async def _opened_soon(self, is_replaced: bool) -> tuple[aio.Database, Identity]:
+        """Open it. Where it was replaced, others may not have left the old one yet."""
+        for _ in range(_TRIES_AFTER_REPLACEMENT if is_replaced else 0):
+            try:
+                return await self._file.opened()
+            except sqlite3.OperationalError as error:
+                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_IOERR"):
+                    raise
+            await asyncio.sleep(_TRY_AGAIN_AFTER_SECONDS)
+        return await self._file.opened()
+
+    def _usable(self) -> aio.Database | None:
+        with self._lock:
+            is_same = self._database is not None and self._file.identity() == self._identity
+            return self._database if is_same else None
+
     def _opening(self) -> asyncio.Lock:
-        """One task of a loop opens it; where several loops do, the last one's is used."""
+        """One task of a loop opens it."""
         loop = asyncio.get_running_loop()
         with self._lock:
             return self._openings.setdefault(loop, asyncio.Lock())
 
 
-def _taken(rows: list[Any]) -> list[Taken]:
-    return [
-        Taken(
-            number,
-            json.loads(members) if channel is None else [channel],
-            content,
-            sent_at,
-            expires_at,
-            seconds_left,
-        )
-        for number, channel, content, sent_at, expires_at, seconds_left, members in rows
-    ]
+def _capacity_in(capacity: int, capacity_of: Callable[[str], int] | None, queue: str) -> int:
+    return capacity if capacity_of is None else arguments.capacity_of(capacity_of, queue)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file the name leads to."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - at each message, and half as fast by Path
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+def _given_in(queue: str) -> int:
+    """Up to which number the messages of a queue are given, if it is one of this process."""
+    if not queue.endswith("!"):
+        return 0
+    return max((cable._courier.given(queue) for cable in list(_cables)), default=0)
 
 
-async def _prepare(database: aio.Database) -> None:
-    """Make the tables, if they are not there."""
-    async with database.write() as connection:
-        for statement in store.SCHEMA:
-            await connection.execute(statement)
+def _all_given() -> dict[str, int]:
+    return {
+        queue: number
+        for cable in list(_cables)
+        for queue, number in cable._courier.all_given().items()
+    }
+
+
+def _called(function: Callable[[Callable[[], None]], None]) -> "asyncio.Future[None]":
+    """Call a function with what it calls, in whatever thread, when all is done; that is awaited."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def call() -> None:
+        with suppress(RuntimeError):  # it is closed, and nobody waits there
+            loop.call_soon_threadsafe(tell)
+
+    function(call)
+    return done

@@ -1,439 +1,477 @@
-"""What has come for a queue in this process, and who waits for it.
+"""What has come for a queue in this process, and who waits for it: in memory.
 
-One task of one event loop, the pump, takes messages while anybody waits, for all who wait in
-whatever loop; it is woken by the commits of those who send, and polls nothing.
+Who receives pulls: a message stays here until the receiver that was woken takes it, as the last
+thing that it does. So one that is cancelled, or whose event loop is gone, has taken nothing.
 
 Invariants:
-- A message that was taken is given to one who waits, or kept, in the order in which it came. What
-  is kept for a channel is at most its capacity: the oldest goes first.
-- Nothing is read while nobody waits. Of a queue that others read as well no more is taken than
-  there are who wait, and what was then given to nobody is put back.
-- Who is cancelled has taken nothing.
-- There is one pump at most. It ends with the last who waits, and where only others' loops wait, it
-  goes on in one of them.
+- Everything is called with the courier's lock held, and calls nobody: which receivers are to be
+  woken is returned.
+- For each message one receiver is woken in each event loop in which any wait for its channel: one
+  loop that stands still does not swallow it.
+- Messages of a channel are taken in the order in which they came. Of a channel of this process no
+  more than its capacity are kept; the oldest goes first.
 """
 
-import asyncio
-import logging
-import threading
-import time
+import math
 from asyncio import AbstractEventLoop, Future
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import Final
 
-from oxlite import sqlite3
-from oxlite._native import Hearing
-from oxlite.aio.listener import readable
+__all__ = ["Mailbox", "Message", "OwnMailbox", "Receiver", "SharedMailbox"]
 
-__all__ = ["Mailbox", "Source", "Taken"]
+_DELETE_AFTER_SECONDS: Final = 0.02
+"""How long what was given may wait to be deleted together with what follows."""
 
-_AT_A_TIME = 256
-
-_TRY_AGAIN_AFTER_SECONDS = 0.5
-
-_DELETE_AFTER_SECONDS = 0.02
-"""How long what was read may wait to be deleted together with what follows."""
-
-_log = logging.getLogger("oxlite.cable")
+_DELETED_TOGETHER: Final = 256
+"""When so many are in the file, half of them are enough for not waiting."""
 
 
-class Taken(NamedTuple):
-    """A message that was taken.
+class Message:
+    """A message as it was read.
 
     Attributes:
         number: its number in the table.
-        channels: the full names of whom it is for.
         content: it, encoded.
+        is_text: whether it was stored as text, and not as bytes; None if as neither.
         sent_at: when it was sent, in seconds since 1970.
         expires_at: when it expires, likewise.
-        seconds_left: how long it may still wait.
+        expires: when it expires, as ``time.monotonic`` counts, in seconds.
+        is_refused: whether the log has said that it is no message.
     """
 
-    number: int
-    channels: list[str]
-    content: bytes | str
-    sent_at: float
-    expires_at: float
-    seconds_left: float
+    __slots__ = (
+        "content", "expires", "expires_at", "is_refused", "is_text", "number", "sent_at",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        content: bytes,
+        is_text: bool | None,
+        sent_at: float,
+        expires_at: float,
+        expires: float,
+    ) -> None:
+        self.number = number
+        self.content = content
+        self.is_text = is_text
+        self.sent_at = sent_at
+        self.expires_at = expires_at
+        self.expires = expires
+        self.is_refused = False
 
 
-class Source(Protocol):
-    """Where messages come from."""
+class Receiver:
+    """One who waits.
 
-    async def hear(self, queue: str) -> Hearing:
-        """Hear of news in a queue."""
+    Attributes:
+        mailbox: for what comes there.
+        channel: for messages of that channel, or of all if it ends at ``!``.
+        loop: in which event loop.
+        future: done when he is woken.
+        is_woken: whether he has been woken, and not come yet.
+        is_absent: whether he was woken and did not come for long: his loop stands still.
+        is_gone: whether his coroutine was destroyed, which nobody else hears of.
+    """
 
-    async def read(self, queue: str, after: int, at_most: int) -> list[Taken]:
-        """Read messages of a queue that nobody else reads, after that number, in order."""
+    __slots__ = ("channel", "future", "is_absent", "is_gone", "is_woken", "loop", "mailbox")
 
-    async def delete_read(self, queue: str, last: int) -> None:
-        """Delete what was read up to that number."""
+    def __init__(self, mailbox: "Mailbox", channel: str, loop: AbstractEventLoop) -> None:
+        self.mailbox = mailbox
+        self.channel = channel
+        self.loop = loop
+        self.future: Future[None] = loop.create_future()
+        self.is_woken = self.is_absent = self.is_gone = False
 
-    async def take(self, queue: str, at_most: int) -> list[Taken]:
-        """Take messages from a queue that others read as well, in order."""
-
-    async def put_back(self, queue: str, channel: str, message: Taken) -> None:
-        """Give back one that nobody has got."""
-
-
-class _Waiter(NamedTuple):
-    loop: AbstractEventLoop
-    future: "Future[Taken]"
-
-
-class _Kept(NamedTuple):
-    message: Taken
-    expires: float  # time.monotonic()
+    def note_gone(self) -> None:
+        """He will never come. Takes no lock: the garbage collector may say so anywhere."""
+        self.is_gone = self.mailbox.has_gone = True
 
 
 class Mailbox:
-    """See the module."""
+    """What both kinds have: who waits for which channel.
 
-    def __init__(self, source: Source, queue: str, capacity: int) -> None:
-        self._source = source
-        self._queue = queue
-        self._capacity = capacity
-        # Whether this process alone reads the queue.
-        self._is_own = queue.endswith("!")
-        self._lock = threading.RLock()
-        self._waiting: dict[str, deque[_Waiter]] = {}
-        self._kept: dict[str, deque[_Kept]] = {}
-        self._swept = time.monotonic()
-        self._is_overflowing: set[str] = set()
-        self._pump: tuple[AbstractEventLoop, asyncio.Task[None]] | None = None
-        self._wake: Callable[[], None] | None = None
-        self._hearing: Hearing | None = None
-        # The latest signal before the last look; None if there may be more than was taken.
-        self._seen: int | None = None
-        # Of a queue of this process: the number that was read last, how many were read since the
-        # last deletion, and in which loop the next one is due.
-        self._last = 0
-        self._read_count = 0
-        self._deletion: AbstractEventLoop | None = None
+    Attributes:
+        queue: Whose messages it has.
+        retry_at: When the file is tried again after it has failed, as ``time.monotonic`` counts.
+        is_told: Whether a receiver has said that there may be something to do.
+        has_gone: Whether one who waits is known to be gone.
+        signal: The number of the latest signal before the last look; None if there may be more than
+            was read.
+    """
 
-    async def receive(self, channel: str) -> Taken:
-        """Wait for the next message of a channel, or of all if its name ends at ``!``."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            message = self._from_kept(channel)
-            if message is not None:
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        self.retry_at = 0.0
+        self.is_told = True
+        self.has_gone = False
+        self.signal: int | None = None
+        # Each channel's receivers in the order in which they came.
+        self._waiting: dict[str, dict[Receiver, None]] = {}
+
+    def take(self, channel: str, now: float) -> Message | None:
+        """The next message of a channel, which nobody else is given."""
+        raise NotImplementedError
+
+    def available(self, channel: str) -> int:
+        """How many messages there are for who waits for that channel."""
+        raise NotImplementedError
+
+    def add(self, receiver: Receiver) -> None:
+        """Have one wait."""
+        self._waiting.setdefault(receiver.channel, {})[receiver] = None
+
+    def remove(self, receiver: Receiver) -> None:
+        """He waits no more."""
+        waiting = self._waiting.get(receiver.channel)
+        if waiting is not None and receiver in waiting:
+            del waiting[receiver]
+            if not waiting:
+                del self._waiting[receiver.channel]
+
+    def receivers(self) -> list[Receiver]:
+        """All who wait."""
+        return [each for waiting in list(self._waiting.values()) for each in list(waiting)]
+
+    def remove_gone(self) -> list[Receiver]:
+        """Forget those who will never come; who is to be woken in their place."""
+        self.has_gone = False
+        woken: list[Receiver] = []
+        for receiver in self.receivers():
+            if receiver.is_gone or receiver.loop.is_closed():
+                self.remove(receiver)
+                if receiver.is_woken:
+                    woken += self.to_wake([receiver.channel])
+        return woken
+
+    def to_wake(self, channels: Iterable[str]) -> list[Receiver]:
+        """Who is to be woken for what there is in channels: in each loop as many as there are."""
+        woken: list[Receiver] = []
+        for channel in channels:
+            waiting = self._waiting.get(channel)
+            if not waiting:
+                continue
+            available = self.available(channel)
+            counts: dict[AbstractEventLoop, int] = {}
+            for receiver in list(waiting):
+                count = counts.get(receiver.loop, 0)
+                if count >= available:
+                    continue
+                counts[receiver.loop] = count + 1
+                if not receiver.is_woken:
+                    receiver.is_woken = True
+                    woken.append(receiver)
+        return woken
+
+
+class SharedMailbox(Mailbox):
+    """Of a channel that other processes receive as well.
+
+    Attributes:
+        held_since: Since when it has messages, as ``time.monotonic`` counts; None if it has none.
+    """
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(queue)
+        self._messages: deque[Message] = deque()
+        self.held_since: float | None = None
+
+    def take(self, channel: str, now: float) -> Message | None:
+        """The next message."""
+        while self._messages:
+            message = self._messages.popleft()
+            if not self._messages:
+                self.held_since = None
+            if message.expires > now:
                 return message
-            waiter = _Waiter(loop, loop.create_future())
-            self._waiting.setdefault(channel, deque()).append(waiter)
-            self._see_to_a_pump()
-        try:
-            return await waiter.future
-        except BaseException:
-            self._leave(channel, waiter)
-            raise
+        return None
+
+    def available(self, channel: str) -> int:
+        """How many messages there are."""
+        return len(self._messages)
+
+    @property
+    def wanted(self) -> int:
+        """How many messages may be taken from the file: one for each who waits and has none."""
+        present = sum(not each.is_absent for each in self.receivers())
+        return max(0, present - len(self._messages))
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits and nothing is kept."""
-        with self._lock:
-            return not self._waiting and not self._kept and self._pump is None
+        """Whether nobody waits and there is nothing."""
+        return not self._waiting and not self._messages
+
+    def deliver(self, messages: list[Message], now: float) -> list[Receiver]:
+        """Put in what was taken from the file; who is to be woken."""
+        if not messages:
+            return []
+        self._messages.extend(messages)
+        if self.held_since is None:
+            self.held_since = now
+        return self.to_wake([self.queue])
+
+    def unwanted(self, now: float, held_at_most_seconds: float) -> list[Message]:
+        """Give up what is to be put back, the latest first: what nobody waits for, or comes for."""
+        if not self._messages:
+            return []
+        keep = len(self.receivers())
+        if self.held_since is not None and now - self.held_since >= held_at_most_seconds:
+            for receiver in self.receivers():
+                receiver.is_absent = receiver.is_woken
+                self.has_gone |= receiver.loop.is_closed()
+            keep = 0
+        given_up: list[Message] = []
+        while len(self._messages) > keep:
+            given_up.append(self._messages.pop())
+        if not self._messages:
+            self.held_since = None
+        return given_up
+
+    def all(self) -> list[Message]:
+        """Give up all, the latest first."""
+        given_up = list(reversed(self._messages))
+        self.forget()
+        return given_up
+
+    def restore(self, messages: list[Message], now: float) -> list[Receiver]:
+        """Have back what was given up, the latest first; who is to be woken."""
+        for message in messages:
+            self._messages.appendleft(message)
+        self.held_since = now
+        return self.to_wake([self.queue])
 
     def forget(self) -> None:
-        """Drop what is kept: the queue was flushed."""
-        with self._lock:
-            self._kept.clear()
-            self._seen = None
+        """Drop all: the queues were flushed."""
+        self._messages.clear()
+        self.held_since = None
 
-    def close(self) -> None:
-        """Hear no longer."""
-        with self._lock:
-            hearing, self._hearing = self._hearing, None
-            self._seen = None
-            waiters = [waiter for each in self._waiting.values() for waiter in each]
-        if hearing is not None:
-            hearing.close()
-        for waiter in waiters:
-            _in_its_loop(waiter.loop, waiter.future.cancel)
 
-    # Who waits.
+class OwnMailbox(Mailbox):
+    """Of the channels of this process, of which it keeps what nobody has taken yet.
 
-    def _from_kept(self, channel: str) -> Taken | None:
-        channels = [channel]
-        if channel == self._queue and self._is_own:
-            channels = sorted(self._kept, key=lambda each: self._kept[each][0].message.number)
-        now = time.monotonic()
-        for each in channels:
-            kept = self._kept.get(each)
-            while kept:
-                message, expires = kept.popleft()
-                if not kept:
-                    self._kept.pop(each, None)
-                    self._is_overflowing.discard(each)
-                if expires > now:
-                    return message
+    A message *is given* when it, or one that came later, was taken; or when somebody waits for
+    another channel. From then on it counts nowhere but here.
+
+    Attributes:
+        capacity: How many messages are kept for a channel, and may wait in the file.
+        epoch: That of the numbers below, and how often all had been deleted.
+        read: The number that was read last.
+        given: The number of the latest that was given.
+        deleted: All up to this number were deleted.
+        delete_at: When what was given is to be deleted, as ``time.monotonic`` counts.
+        sweep_at: When something expires that is here, or that is in the file.
+    """
+
+    def __init__(self, queue: str, capacity: int) -> None:
+        super().__init__(queue)
+        self.capacity = capacity
+        self._kept: dict[str, deque[Message]] = {}
+        self._overflowing: set[str] = set()
+        # In the order in which they came, for who takes those of all channels. Some were taken.
+        self._in_order: deque[tuple[str, Message]] | None = None
+        # When the first message has expired, or will, that nobody has received of a channel since.
+        self._unheard: dict[str, float] = {}
+        # What was read and is in the file still, by number.
+        self._undeleted: dict[int, Message] = {}
+        # What was there when numbers began again: it is not given a second time.
+        self._known: set[tuple[int, float]] = set()
+        self.epoch: tuple[str, int] | None = None
+        self.read = self.given = self.deleted = 0
+        self.delete_at: float | None = None
+        self.sweep_at: float | None = None
+
+    def take(self, channel: str, now: float) -> Message | None:
+        """The next message of a channel, or of all if it ends at ``!``."""
+        if channel == self.queue:
+            message = self._take_any(now)
+            self._unheard.clear()
+        else:
+            message = self._take_of(channel, now)
+            self._unheard.pop(channel, None)
+        if message is not None and message.number > self.given:
+            self._give(message.number)
+        return message
+
+    def _take_of(self, channel: str, now: float) -> Message | None:
+        kept = self._kept.get(channel)
+        while kept:
+            message = kept.popleft()
+            if not kept:
+                del self._kept[channel]
+                self._overflowing.discard(channel)
+            if message.expires > now:
+                return message
         return None
 
-    def _leave(self, channel: str, waiter: _Waiter) -> None:
-        future = waiter.future
-        with self._lock:
-            waiting = self._waiting.get(channel)
-            if waiting is not None and waiter in waiting:
-                waiting.remove(waiter)
-                if not waiting:
-                    del self._waiting[channel]
-            # It was given one when it was cancelled.
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self._give(future.result(), channel, is_returned=True)
-            if not self._waiting and self._wake is not None:
-                self._wake()
+    def _take_any(self, now: float) -> Message | None:
+        if self._in_order is None:
+            all_kept = [(name, each) for name, kept in self._kept.items() for each in kept]
+            all_kept.sort(key=lambda entry: entry[1].number)
+            self._in_order = deque(all_kept)
+        while self._in_order:
+            channel, message = self._in_order.popleft()
+            kept = self._kept.get(channel)
+            # What is not the first of its channel was taken from there.
+            if kept and kept[0] is message and (taken := self._take_of(channel, now)):
+                return taken
+        self._in_order = None
+        return None
 
-    # Who gives.
+    def available(self, channel: str) -> int:
+        """How many messages there are for who waits for that channel."""
+        if channel == self.queue:
+            return sum(map(len, self._kept.values()))
+        return len(self._kept.get(channel, ()))
 
-    def _distribute(self, messages: list[Taken]) -> None:
-        with self._lock:
-            for message in messages:
-                if message.seconds_left <= 0:
-                    continue
-                for channel in message.channels:
-                    self._give(message, channel)
+    def _give(self, number: int) -> None:
+        self.given = number
 
-    def _give(self, message: Taken, channel: str, is_returned: bool = False) -> None:
-        names = (channel, self._queue) if self._is_own else (channel,)
-        for name in names:
-            waiting = self._waiting.get(name)
-            while waiting:
-                waiter = waiting.popleft()
-                if not waiting:
-                    del self._waiting[name]
-                if self._hand_over(waiter, name, message):
-                    return
-        self._keep(message, channel, is_returned)
+    @property
+    def is_due_for_deletion(self) -> bool:
+        """Whether something that was given is in the file still."""
+        return self.given > self.deleted and bool(self._undeleted)
 
-    def _hand_over(self, waiter: _Waiter, channel: str, message: Taken) -> bool:
-        loop, future = waiter
-        if future.done() or loop.is_closed():
+    def plan_deletion(self, now: float) -> bool:
+        """Have what was given deleted, soon; whether that is earlier than was planned.
+
+        At once if what is in the file could make a sender elsewhere refuse.
+        """
+        is_urgent = 2 * len(self._undeleted) >= min(self.capacity, _DELETED_TOGETHER)
+        due = now if is_urgent else now + _DELETE_AFTER_SECONDS
+        if self.delete_at is not None and self.delete_at <= due:
             return False
-        if self._pump is not None and loop is self._pump[0] and _runs_here(loop):
-            future.set_result(message)
-            return True
+        self.delete_at = due
+        return True
 
-        def arrive() -> None:
-            if not future.done():
-                future.set_result(message)
-            else:
-                with self._lock:
-                    self._give(message, channel, is_returned=True)
+    def pass_by(self) -> bool:
+        """One begins to wait: what is here for others is in nobody's way; whether any was."""
+        if self.read <= self.given:
+            return False
+        self._give(self.read)
+        return True
 
-        return _in_its_loop(loop, arrive)
+    def deliver(
+        self, messages: list[tuple[Message, list[str]]], now: float
+    ) -> tuple[list[Receiver], list[str], list[int]]:
+        """Put in what was read.
 
-    def _keep(self, message: Taken, channel: str, is_returned: bool) -> None:
-        if not self._is_own:
-            self._put_back(message, channel)
-            return
-        now = time.monotonic()
+        Returns:
+            Who is to be woken; which channels begin to lose the oldest; the numbers of what was
+            here before, and is to be deleted.
+        """
+        touched: dict[str, None] = {}
+        overflowing: list[str] = []
+        known: list[int] = []
+        for message, channels in messages:
+            self.read = message.number
+            if self._known and (message.number, message.sent_at) in self._known:
+                known.append(message.number)
+                continue
+            self._undeleted[message.number] = message
+            if message.expires <= now:
+                continue
+            for channel in channels:
+                touched[channel] = None
+                self._keep(message, channel, overflowing)
+        if self._in_order is not None and len(self._in_order) > 2 * self.available(self.queue) + 64:
+            self._in_order = None
+        for channel in touched:
+            if channel not in self._waiting and self.queue not in self._waiting:
+                self._unheard.setdefault(channel, self._kept[channel][0].expires)
+        woken = self.to_wake([*touched, self.queue] if touched else [])
+        if messages:
+            self._pass_by(messages[-1][0].number)
+            self._sweep_by(min(message.expires for message, _ in messages), now)
+        return woken, overflowing, known
+
+    def _keep(self, message: Message, channel: str, overflowing: list[str]) -> None:
         kept = self._kept.setdefault(channel, deque())
-        item = _Kept(message, now + message.seconds_left)
-        if is_returned:
-            kept.appendleft(item)
-        else:
-            kept.append(item)
-        if len(kept) > self._capacity:
-            kept.popleft()
-            if channel not in self._is_overflowing:
-                self._is_overflowing.add(channel)
-                _log.warning(
-                    "%s reads more slowly than it is sent to: its oldest messages are dropped, of"
-                    " more than %d that wait",
-                    channel,
-                    self._capacity,
-                )
-        if now - self._swept > max(1.0, message.seconds_left):
-            self._sweep(now)
+        kept.append(message)
+        if self._in_order is not None:
+            self._in_order.append((channel, message))
+        if len(kept) > self.capacity:
+            oldest = kept.popleft()
+            if oldest.number > self.given:
+                self._give(oldest.number)
+            if channel not in self._overflowing:
+                self._overflowing.add(channel)
+                overflowing.append(channel)
 
-    def _sweep(self, now: float) -> None:
-        """Forget what has expired: whoever it was for may be gone."""
-        self._swept = now
+    def _pass_by(self, number: int) -> None:
+        """Who waits for one channel is not kept waiting by what is for others."""
+        if number > self.given and any(not each.is_woken for each in self.receivers()):
+            self._give(number)
+
+    def _sweep_by(self, expires: float, now: float) -> None:
+        # Not at each of many instants that are close together, but well before the message has
+        # waited for twice its expiry.
+        at = max(expires, now + min(1.0, max(0.05, (expires - now) / 4)))
+        if math.isfinite(at):
+            self.sweep_at = at if self.sweep_at is None else min(self.sweep_at, at)
+
+    def note_deleted(self, number: int) -> None:
+        """All up to that number are deleted."""
+        self.deleted = number
+        for each in list(self._undeleted):
+            if each > number:
+                break
+            del self._undeleted[each]
+
+    def note_rows_deleted(self, numbers: list[int]) -> None:
+        """These are deleted."""
+        for number in numbers:
+            self._undeleted.pop(number, None)
+
+    def expired(self, now: float) -> list[int]:
+        """The numbers of what has expired and is in the file still."""
+        return [number for number, each in self._undeleted.items() if each.expires <= now]
+
+    def sweep(self, now: float, unheard_for_seconds: float) -> list[str]:
+        """Forget what has expired; which channels nobody has received for so long after that."""
+        earliest = min((each.expires for each in self._undeleted.values()), default=math.inf)
         for channel, kept in list(self._kept.items()):
             while kept and kept[0].expires <= now:
                 kept.popleft()
-            if not kept:
+            if kept:
+                earliest = min(earliest, kept[0].expires)
+            else:
                 del self._kept[channel]
-                self._is_overflowing.discard(channel)
+                self._overflowing.discard(channel)
+        given_up = [
+            channel
+            for channel, since in self._unheard.items()
+            if now - since >= unheard_for_seconds
+        ]
+        for channel in given_up:
+            del self._unheard[channel]
+        # In the order in which they became so.
+        for since in self._unheard.values():
+            earliest = min(earliest, since + unheard_for_seconds)
+            break
+        self.sweep_at = None
+        if math.isfinite(earliest):
+            self._sweep_by(earliest, now)
+        return given_up
 
-    def _put_back(self, message: Taken, channel: str) -> None:
-        _in_background(self._source.put_back(self._queue, channel, message))
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is kept that could expire, here or in the file."""
+        return not (self._kept or self._undeleted or self._unheard)
 
-    # The pump.
+    def begin_anew(self) -> None:
+        """Numbers have begun again: what is in the file was not read yet. What is here stays."""
+        self.read = self.given = self.deleted = 0
+        self._known = {(each.number, each.sent_at) for each in self._undeleted.values()}
+        self._undeleted.clear()
+        for kept in self._kept.values():
+            for message in kept:
+                message.number = 0  # it says nothing about the others any more
 
-    def _see_to_a_pump(self) -> None:
-        """Have one where somebody waits; called with the lock, in a loop in which one waits."""
-        if self._pump is not None and not self._pump[0].is_closed():
-            return
-        loop = asyncio.get_running_loop()
-        self._pump = loop, loop.create_task(self._run())
-
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            while self._waits_here(loop):
-                if await self._is_news():
-                    await self._look()
-                else:
-                    await self._sleep(loop)
-        except Exception as error:
-            self._fail(error)
-        finally:
-            self._hand_on()
-
-    def _waits_here(self, loop: AbstractEventLoop) -> bool:
-        with self._lock:
-            return any(each.loop is loop for waiting in self._waiting.values() for each in waiting)
-
-    async def _is_news(self) -> bool:
-        hearing = self._hearing
-        if hearing is not None and hearing.is_replaced():
-            hearing.close()
-            hearing, self._last = None, 0
-        if hearing is None:
-            self._hearing = await self._source.hear(self._queue)
-            self._seen = None
-            return True
-        return self._seen is None or hearing.has_newer(self._seen)
-
-    async def _look(self) -> None:
-        hearing = self._hearing
-        if hearing is None:
-            return
-        # Before looking: what is committed from here on is signalled with a greater number.
-        seen = hearing.seen()
-        try:
-            self._seen = seen if await (self._read() if self._is_own else self._take()) else None
-        except sqlite3.OperationalError as error:
-            # Locked by another program, or the disk is full: who waits goes on waiting.
-            _log.warning("%s cannot be read for now, and is tried again: %s", self._queue, error)
-            await asyncio.sleep(_TRY_AGAIN_AFTER_SECONDS)
-
-    async def _read(self) -> bool:
-        """Give what is new in a queue of this process; whether that was all."""
-        messages = await self._source.read(self._queue, self._last, _AT_A_TIME)
-        if messages:
-            self._last = messages[-1].number
-            self._distribute(messages)
-            self._read_count += len(messages)
-            # Capacity counts what is not deleted yet.
-            if self._read_count >= min(_AT_A_TIME, max(1, self._capacity // 4)):
-                await self._delete_read()
-            elif self._deletion is None or self._deletion.is_closed():
-                self._deletion = asyncio.get_running_loop()
-                self._deletion.call_later(_DELETE_AFTER_SECONDS, self._delete_soon)
-        return len(messages) < _AT_A_TIME
-
-    def _delete_soon(self) -> None:
-        self._deletion = None
-        if self._read_count:
-            _in_background(self._delete_read())
-
-    async def _delete_read(self) -> None:
-        self._read_count = 0
-        await self._source.delete_read(self._queue, self._last)
-
-    async def _take(self) -> bool:
-        """Give one message each to those who wait; whether there were no more."""
-        at_most = self._waiting_count()
-        taking = asyncio.ensure_future(self._source.take(self._queue, at_most))
-        try:
-            messages = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # What is taken is given to those who wait elsewhere, or put back.
-            taking.add_done_callback(self._distribute_late)
-            raise
-        self._distribute(messages)
-        return len(messages) < at_most
-
-    def _distribute_late(self, taking: "Future[list[Taken]]") -> None:
-        if not taking.cancelled() and taking.exception() is None:
-            self._distribute(taking.result())
-
-    def _waiting_count(self) -> int:
-        with self._lock:
-            return max(1, sum(len(waiting) for waiting in self._waiting.values()))
-
-    async def _sleep(self, loop: AbstractEventLoop) -> None:
-        hearing = self._hearing
-        if hearing is None:
-            return
-        woken: asyncio.Task[None] = asyncio.ensure_future(readable(hearing.fileno()))
-
-        def wake() -> None:
-            _in_its_loop(loop, woken.cancel)
-
-        with self._lock:
-            self._wake = wake
-        try:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([woken])
-        finally:
-            woken.cancel()
-            with self._lock:
-                self._wake = None
-
-    def _fail(self, error: Exception) -> None:
-        """All who wait are told."""
-        with self._lock:
-            waiters = [waiter for each in self._waiting.values() for waiter in each]
-            self._waiting.clear()
-
-        def tell(future: "Future[Any]") -> None:
-            if not future.done():
-                future.set_exception(error)
-
-        for waiter in waiters:
-            _in_its_loop(waiter.loop, partial(tell, waiter.future))
-
-    def _hand_on(self) -> None:
-        """If others wait, one of their loops goes on."""
-        with self._lock:
-            if self._pump is None or self._pump[1] is not asyncio.current_task():
-                return  # another one has taken over from a loop that was closed
-            self._pump = None
-            loops = {waiter.loop for each in self._waiting.values() for waiter in each}
-
-        def go_on() -> None:
-            with self._lock:
-                if self._waiting:
-                    self._see_to_a_pump()
-
-        for loop in loops:
-            if _in_its_loop(loop, go_on):
-                return
-
-
-# Kept from being collected while they run.
-_tasks: set["asyncio.Task[None]"] = set()
-
-
-def _in_background(work: Coroutine[Any, Any, None]) -> None:
-    """Do it in the loop that runs; where it fails, say so."""
-    task = asyncio.get_running_loop().create_task(work)
-    _tasks.add(task)
-
-    def done(task: "asyncio.Task[None]") -> None:
-        _tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("the queues of the cable cannot be written for now: %s", error)
-
-    task.add_done_callback(done)
-
-
-def _runs_here(loop: AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
-
-
-def _in_its_loop(loop: AbstractEventLoop, function: Callable[[], object]) -> bool:
-    """Have a function called there; whether that loop is still there to do it."""
-    try:
-        loop.call_soon_threadsafe(function)
-    except RuntimeError:
-        return False
-    return True
+    def forget(self) -> None:
+        """Drop all: the queues were flushed."""
+        self._kept.clear()
+        self._overflowing.clear()
+        self._unheard.clear()
+        self._undeleted.clear()
+        self._in_order = None

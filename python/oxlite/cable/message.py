@@ -22,14 +22,19 @@ def encoded(message: Mapping[str, Any]) -> bytes:
 
     Raises:
         TypeError: It is no dict, or holds what is neither text, bytes, a number, a list, a dict, a
-            boolean nor None.
-        ValueError: A number has more than 64 bits, or it is nested too deeply.
+            boolean nor None; or a dict has a key that is no text.
+        ValueError: A number has more than 64 bits, text has surrogates, or it is nested too deeply.
         MessageTooLarge: It has more than four mebibytes.
     """
     if not isinstance(message, dict):
         raise TypeError(f"a message is a dict, not {type(message).__name__}")
     try:
         content: bytes = msgpack.packb(message)
+    except UnicodeEncodeError:
+        raise ValueError(
+            "a message holds text of Unicode, without surrogates such as '\\ud800': text that was"
+            " decoded with surrogateescape has them"
+        ) from None
     except TypeError as error:
         raise TypeError(
             "a message holds text, bytes, numbers, lists, dicts, booleans and None:"
@@ -39,6 +44,7 @@ def encoded(message: Mapping[str, Any]) -> bytes:
         raise ValueError(
             f"a message holds whole numbers of at most 64 bits, and is not nested deeply: {error}"
         ) from None
+    _refuse_what_is_not_plain(message)
     if len(content) > MESSAGE_BYTES_AT_MOST:
         raise MessageTooLarge(
             f"a message has at most {MESSAGE_BYTES_AT_MOST} bytes, not {len(content)}: put what is"
@@ -47,16 +53,40 @@ def encoded(message: Mapping[str, Any]) -> bytes:
     return content
 
 
-def decoded(content: bytes | str) -> dict[str, Any]:
-    """The message of bytes; of text, if another program has inserted it as JSON.
+def _refuse_what_is_not_plain(value: object) -> None:
+    """Refuse what MessagePack has and a message has not; what has no end was not packed."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if not isinstance(key, str):
+                raise TypeError(
+                    f"the keys of a message, and of dicts in it, are text, not {key!r}: convert it"
+                    " with str()"
+                )
+            _refuse_what_is_not_plain(each)
+    elif isinstance(value, list | tuple):
+        if isinstance(value, msgpack.ExtType):
+            raise TypeError(
+                "a message holds text, bytes, numbers, lists, dicts, booleans and None, not"
+                " msgpack.ExtType: send its code and its data"
+            )
+        for each in value:
+            _refuse_what_is_not_plain(each)
+    elif isinstance(value, msgpack.Timestamp):
+        raise TypeError(
+            "a message holds text, bytes, numbers, lists, dicts, booleans and None, not"
+            " msgpack.Timestamp: send a number of seconds"
+        )
+
+
+def decoded(content: bytes, is_text: bool | None) -> dict[str, Any]:
+    """The message of what was stored: bytes, or text if another program has inserted it as JSON.
 
     Raises:
         Exception: It is none, in one of msgpack's or json's many ways.
     """
-    if isinstance(content, str):
-        message = json.loads(content)
-    else:
-        message = msgpack.unpackb(content, strict_map_key=False)
+    if is_text is None:
+        raise ValueError("a message is a BLOB, or text with JSON")
+    message = json.loads(content) if is_text else msgpack.unpackb(content, strict_map_key=False)
     if not isinstance(message, dict):
         raise ValueError(f"a message is a dict, not {type(message).__name__}")
     return message

@@ -2,41 +2,66 @@
 
 A queue is what is received together: a channel, or all channels of a process whose names begin
 alike, up to ``!``. A message to a group is one row for each queue in which it has members; its
-members are looked for when it is taken.
+members are looked for when it is read.
 
 Invariants:
 - What several processes read is taken by the statement that deletes it, so nobody else has it. The
-  queue of a process is read by nobody else: it is read first, and deleted when there is time.
-- Numbers grow in the order of the commits and never come again (AUTOINCREMENT): whoever joins a
-  group is given what has a greater number than the latest one at that moment.
+  queue of a process is read by nobody else: it is read first, and deleted when it was given.
+- Numbers grow in the order of the commits (AUTOINCREMENT): whoever joins a group is given what has
+  a greater number than the latest one at that moment; whoever leaves it, what has none greater.
+  Where the tables are made anew, numbers begin again, and the epoch is another one.
 - A message that has expired is given to nobody and fills no queue. It is kept for as long once
-  more; if nobody has taken it by then, whoever reads its queue is gone and leaves its groups.
-- Each statement that writes returns the queues that have news in its first column.
+  more; if nobody has taken it by then, whoever reads its queue is gone and leaves its groups. A
+  process that lives deletes it before.
+- What other programs have written is read as bytes, with its type: no row can keep the others back.
+- Each statement that sends returns the queues that have news in its first column.
 """
 
-from typing import Final
+from typing import Any, Final
+
+from oxlite._native import Announcement
+from oxlite.sqlite3 import Connection, OperationalError
 
 __all__ = [
-    "DELETE_READ",
+    "ADD",
+    "BEGIN_EPOCH",
+    "DELETE_GIVEN",
+    "DELETE_ROWS",
+    "FIND",
     "FLUSH",
-    "GROUP_ADD",
-    "GROUP_DISCARD",
+    "GROUP_CHANNELS",
     "GROUP_QUEUES",
     "GROUP_SEND",
+    "LEAVE",
+    "LEAVE_FOR_EVER",
+    "OTHER_TABLES",
     "PUT_BACK",
     "READ",
-    "SCHEMA",
+    "READERS",
+    "REGISTER",
+    "REMOVE",
+    "RESTART",
     "SEND",
     "TAKE",
     "TOPIC_PREFIX",
+    "execute",
+    "is_found",
     "is_missing",
+    "prepare",
     "queue_of",
 ]
 
 TOPIC_PREFIX: Final = "oxlite.cable."
 """What is signalled for a queue begins so; the core knows it as well."""
 
-SCHEMA: Final = (
+_NOW: Final = "unixepoch('subsec')"
+
+# The greatest number that was given. The row of sqlite_sequence may have been deleted by others.
+_LATEST: Final = """max(
+  coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'oxlite_cable_message'), 0),
+  coalesce((SELECT max(id) FROM oxlite_cable_message), 0))"""
+
+_SCHEMA: Final = (
     """CREATE TABLE IF NOT EXISTS oxlite_cable_message (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   queue TEXT NOT NULL,
@@ -59,99 +84,219 @@ ON oxlite_cable_message (queue, id, expires_at)""",
 ) WITHOUT ROWID""",
     """CREATE INDEX IF NOT EXISTS oxlite_cable_member_queue
 ON oxlite_cable_member (queue)""",
+    # Memberships that have ended while messages waited that were sent during them.
+    """CREATE TABLE IF NOT EXISTS oxlite_cable_past_member (
+  group_name TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  joined INTEGER NOT NULL,
+  ended INTEGER NOT NULL,
+  expires_at REAL NOT NULL,
+  PRIMARY KEY (queue, group_name, channel, joined)
+) WITHOUT ROWID""",
+    # The queues of processes that live, or were killed.
+    """CREATE TABLE IF NOT EXISTS oxlite_cable_reader (
+  queue TEXT NOT NULL PRIMARY KEY,
+  begun REAL NOT NULL
+) WITHOUT ROWID""",
+    # One row: of which numbering the messages are, and how often all was deleted.
+    """CREATE TABLE IF NOT EXISTS oxlite_cable_epoch (
+  key TEXT NOT NULL,
+  flushes INTEGER NOT NULL
+)""",
+    f"""CREATE TRIGGER IF NOT EXISTS oxlite_cable_leave AFTER DELETE ON oxlite_cable_member
+WHEN instr(old.queue, '!') AND EXISTS (
+  SELECT 1 FROM oxlite_cable_message WHERE queue = old.queue AND id > old.joined)
+BEGIN
+  INSERT OR REPLACE INTO oxlite_cable_past_member
+  SELECT old.group_name, old.queue, old.channel, old.joined, {_LATEST}, old.expires_at;
+END""",
+    f"""CREATE TRIGGER IF NOT EXISTS oxlite_cable_join_again
+AFTER UPDATE OF joined ON oxlite_cable_member
+WHEN old.joined < new.joined AND instr(old.queue, '!') AND EXISTS (
+  SELECT 1 FROM oxlite_cable_message WHERE queue = old.queue AND id > old.joined)
+BEGIN
+  INSERT OR REPLACE INTO oxlite_cable_past_member
+  SELECT old.group_name, old.queue, old.channel, old.joined, {_LATEST}, old.expires_at;
+END""",
     """CREATE TRIGGER IF NOT EXISTS oxlite_cable_prune AFTER INSERT ON oxlite_cable_message
 WHEN new.id % 64 = 0
 BEGIN
+  DELETE FROM oxlite_cable_reader WHERE queue IN
+    (SELECT queue FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at);
   DELETE FROM oxlite_cable_member WHERE expires_at < new.sent_at OR queue IN
     (SELECT queue FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at);
   DELETE FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at;
+  DELETE FROM oxlite_cable_past_member WHERE NOT EXISTS (
+    SELECT 1 FROM oxlite_cable_message AS message
+    WHERE message.queue = oxlite_cable_past_member.queue
+      AND message.id <= oxlite_cable_past_member.ended);
 END""",
 )
 
-_IS_NOT_FULL = """(
+FIND: Final = """SELECT count(*) FROM sqlite_schema
+WHERE name IN ('oxlite_cable_message', 'oxlite_cable_member', 'oxlite_cable_past_member',
+               'oxlite_cable_reader', 'oxlite_cable_epoch', 'oxlite_cable_prune')"""
+"""Returns what `is_found` understands."""
+
+_FOUND: Final = 6
+
+OTHER_TABLES: Final = """SELECT 1 FROM sqlite_schema
+WHERE type = 'table' AND name NOT GLOB 'oxlite_*' AND name NOT GLOB 'sqlite_*' LIMIT 1"""
+
+# Messages count from 1 again: so that whoever has read some, or has joined a group, knows.
+BEGIN_EPOCH: Final = (
+    "DELETE FROM oxlite_cable_epoch",
+    "INSERT INTO oxlite_cable_epoch (key, flushes) VALUES (lower(hex(randomblob(16))), 0)",
+    "DELETE FROM oxlite_cable_reader",
+    "UPDATE oxlite_cable_member SET joined = 0",
+    "DELETE FROM oxlite_cable_past_member",
+)
+
+_IS_NOT_FULL: Final = f"""(
   SELECT count(*) FROM oxlite_cable_message AS waiting
-  WHERE waiting.queue = {queue} AND waiting.expires_at > unixepoch('subsec')
-) < {capacity}"""
+  WHERE waiting.queue = {{queue}} AND waiting.id > {{given}} AND waiting.expires_at > {_NOW}
+) < {{capacity}}"""
 
 SEND: Final = f"""INSERT INTO oxlite_cable_message (queue, channel, message, sent_at, expires_at)
-SELECT ?1, ?2, ?3, unixepoch('subsec'), unixepoch('subsec') + ?4
-WHERE {_IS_NOT_FULL.format(queue="?1", capacity="?5")}
+SELECT ?1, ?2, ?3, {_NOW}, {_NOW} + ?4
+WHERE {_IS_NOT_FULL.format(queue="?1", capacity="?5", given="?6")}
 RETURNING queue"""
-"""Queue, channel, message, expiry in seconds, capacity. Returns nothing where the queue is full."""
+"""Queue, channel, message, expiry in seconds, capacity, up to which number this process has given
+the messages of that queue. Returns nothing where the queue is full."""
 
 # Jumps from one queue to the next, over its members.
-_QUEUES = """WITH RECURSIVE found (queue) AS (
+_QUEUES: Final = f"""WITH RECURSIVE found (queue) AS (
   SELECT min(queue) FROM oxlite_cable_member WHERE group_name = ?1
   UNION ALL
   SELECT (SELECT min(queue) FROM oxlite_cable_member
           WHERE group_name = ?1 AND queue > found.queue)
   FROM found WHERE found.queue IS NOT NULL
+), alive (queue) AS (
+  SELECT queue FROM found WHERE queue IS NOT NULL
+    AND EXISTS (SELECT 1 FROM oxlite_cable_member AS member
+                WHERE member.group_name = ?1 AND member.queue = found.queue
+                  AND member.expires_at > {_NOW})
 )"""
 
-GROUP_QUEUES: Final = f"{_QUEUES} SELECT queue FROM found WHERE queue IS NOT NULL"
+GROUP_QUEUES: Final = f"{_QUEUES} SELECT queue FROM alive"
 """Group. Returns the queues in which it has members."""
+
+GROUP_CHANNELS: Final = f"""SELECT queue, count(*) FROM oxlite_cable_member
+WHERE group_name = ?1 AND expires_at > {_NOW} GROUP BY queue"""
+"""Group. Returns the queues in which it has members, and how many it has there."""
+
+_CAPACITY: Final = "coalesce((SELECT value FROM json_each(?5) WHERE key = alive.queue), ?4)"
+_GIVEN: Final = "coalesce((SELECT value FROM json_each(?6) WHERE key = alive.queue), 0)"
 
 GROUP_SEND: Final = f"""INSERT INTO oxlite_cable_message
   (queue, channel, group_name, message, sent_at, expires_at)
 {_QUEUES}
-SELECT queue, CASE WHEN instr(queue, '!') THEN NULL ELSE queue END, ?1, ?2,
-       unixepoch('subsec'), unixepoch('subsec') + ?3
-FROM found
-WHERE queue IS NOT NULL
-  AND EXISTS (SELECT 1 FROM oxlite_cable_member AS member
-              WHERE member.group_name = ?1 AND member.queue = found.queue
-                AND member.expires_at > unixepoch('subsec'))
-  AND {_IS_NOT_FULL.format(queue="found.queue", capacity="coalesce(?5 ->> found.queue, ?4)")}
-RETURNING queue, ({_QUEUES} SELECT count(queue) FROM found)"""
-"""Group, message, expiry in seconds, capacity, and capacities of other queues as a JSON object.
+SELECT queue, CASE WHEN instr(queue, '!') THEN NULL ELSE queue END, ?1, ?2, {_NOW}, {_NOW} + ?3
+FROM alive
+WHERE {_IS_NOT_FULL.format(queue="alive.queue", capacity=_CAPACITY, given=_GIVEN)}
+RETURNING queue, ({_QUEUES} SELECT count(*) FROM alive)"""
+"""Group, message, expiry in seconds, capacity, capacities of other queues as a JSON object, up to
+which number this process has given the messages of its own queues, likewise.
 
 Returns, beside each queue, how many there are.
 """
 
-_TAKEN = """id, channel, message, sent_at, expires_at, expires_at - unixepoch('subsec'),
-  CASE WHEN channel IS NULL THEN (
-    SELECT json_group_array(member.channel) FROM oxlite_cable_member AS member
-    WHERE member.group_name = oxlite_cable_message.group_name
-      AND member.queue = oxlite_cable_message.queue
-      AND member.joined < oxlite_cable_message.id
-      AND member.expires_at > unixepoch('subsec')
-  ) END"""
-"""Number, channel, message, instants, seconds left, members."""
+_ROW: Final = f"""id, CAST(channel AS BLOB) AS channel, typeof(channel) AS channel_type,
+  CAST(message AS BLOB) AS message, typeof(message) AS message_type,
+  CAST(sent_at AS REAL) AS sent_at, CAST(expires_at AS REAL) AS expires_at,
+  CAST(expires_at AS REAL) - {_NOW} AS seconds_left"""
 
-READ: Final = f"""SELECT {_TAKEN} FROM oxlite_cable_message
-WHERE queue = ?1 AND id > ?2 ORDER BY id LIMIT ?3"""
-"""Queue, the number that was read last, how many at most."""
+# Who was in the group when the message was sent.
+_MEMBERS: Final = """CASE WHEN channel IS NULL THEN (
+  SELECT CAST(json_group_array(channel) AS BLOB) FROM (
+    SELECT channel FROM oxlite_cable_member AS member
+    WHERE member.group_name = sent.group_name AND member.queue = sent.queue
+      AND member.joined < sent.id AND member.expires_at > sent.sent_at
+      AND typeof(channel) = 'text'
+    UNION ALL
+    SELECT channel FROM oxlite_cable_past_member AS member
+    WHERE member.group_name = sent.group_name AND member.queue = sent.queue
+      AND member.joined < sent.id AND member.ended >= sent.id
+      AND member.expires_at > sent.sent_at AND typeof(channel) = 'text'
+  )
+) END AS members"""
 
-DELETE_READ: Final = "DELETE FROM oxlite_cable_message WHERE queue = ?1 AND id <= ?2"
-"""Queue, the number that was read last."""
+READ: Final = f"""SELECT epoch.key, epoch.flushes,
+  EXISTS (SELECT 1 FROM oxlite_cable_reader AS reader WHERE reader.queue = ?1),
+  EXISTS (SELECT 1 FROM oxlite_cable_message AS early
+          WHERE early.queue = ?1 AND early.id <= ?4) OR {_LATEST} < ?2,
+  found.*
+FROM oxlite_cable_epoch AS epoch LEFT JOIN (
+  SELECT {_ROW}, {_MEMBERS} FROM oxlite_cable_message AS sent
+  WHERE queue = ?1 AND id > ?2 ORDER BY id LIMIT ?3
+) AS found"""
+"""The queue of a process, the number that was read last, how many at most, up to which number all
+were deleted. Returns at least one row, with NULL as number if there is no message: the epoch, how
+often all was deleted, whether the queue is registered, whether numbers have begun again; number,
+channel, message, instants, seconds left, members."""
+
+DELETE_GIVEN: Final = "DELETE FROM oxlite_cable_message WHERE queue = ?1 AND id > ?2 AND id <= ?3"
+"""Queue, up to which number all were deleted, the number that was given last."""
+
+DELETE_ROWS: Final = """DELETE FROM oxlite_cable_message
+WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))"""
+"""Queue, numbers as a JSON list."""
 
 TAKE: Final = f"""DELETE FROM oxlite_cable_message WHERE id IN (
   SELECT id FROM oxlite_cable_message WHERE queue = ?1 ORDER BY id LIMIT ?2
 )
-RETURNING {_TAKEN}"""
-"""Queue, how many at most."""
+RETURNING {_ROW}, NULL"""
+"""Queue, how many at most. Returns them in no order: number, channel, message, instants, seconds
+left, NULL."""
 
-PUT_BACK: Final = """INSERT INTO oxlite_cable_message
+PUT_BACK: Final = """INSERT OR IGNORE INTO oxlite_cable_message
   (id, queue, channel, message, sent_at, expires_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+VALUES (?1, ?2, ?2, CASE WHEN ?4 THEN CAST(?3 AS TEXT) ELSE ?3 END, ?5, ?6)
 RETURNING queue"""
-"""What was taken and given to nobody."""
+"""What was taken and given to nobody: number, queue, message, whether it is text, instants."""
 
-GROUP_ADD: Final = """INSERT INTO oxlite_cable_member
-  (group_name, queue, channel, joined, expires_at)
-VALUES (?1, ?2, ?3,
-  (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'oxlite_cable_message'),
-  unixepoch('subsec') + ?4)
+ADD: Final = f"""INSERT INTO oxlite_cable_member (group_name, queue, channel, joined, expires_at)
+SELECT value ->> 0, ?1, value ->> 1, {_LATEST}, {_NOW} + (value ->> 2) FROM json_each(?2)
+WHERE true
 ON CONFLICT (group_name, queue, channel) DO UPDATE SET
-  joined = CASE WHEN expires_at > unixepoch('subsec') THEN joined ELSE excluded.joined END,
+  joined = CASE WHEN expires_at > {_NOW} THEN joined ELSE excluded.joined END,
   expires_at = excluded.expires_at"""
-"""Group, queue, channel, expiry of membership in seconds."""
+"""Queue; group, channel and expiry of membership in seconds, as a JSON list of such lists."""
 
-GROUP_DISCARD: Final = """DELETE FROM oxlite_cable_member
-WHERE group_name = ?1 AND queue = ?2 AND channel = ?3"""
-"""Group, queue, channel."""
+REMOVE: Final = """DELETE FROM oxlite_cable_member WHERE (group_name, queue, channel) IN (
+  SELECT value ->> 0, ?1, value ->> 1 FROM json_each(?2))"""
+"""Queue; group and channel, as a JSON list of such lists."""
 
-FLUSH: Final = ("DELETE FROM oxlite_cable_message", "DELETE FROM oxlite_cable_member")
+LEAVE: Final = """DELETE FROM oxlite_cable_member
+WHERE queue = ?1 AND channel IN (SELECT value FROM json_each(?2))"""
+"""Queue, channels that leave all their groups as a JSON list."""
+
+REGISTER: Final = f"INSERT OR IGNORE INTO oxlite_cable_reader VALUES (?1, {_NOW})"
+"""The queue of a process that lives."""
+
+RESTART: Final = (
+    "UPDATE oxlite_cable_member SET joined = 0 WHERE queue = ?1",
+    "DELETE FROM oxlite_cable_past_member WHERE queue = ?1",
+)
+"""Queue of a process, whose memberships count from the beginning: numbers have begun again."""
+
+LEAVE_FOR_EVER: Final = (
+    "DELETE FROM oxlite_cable_message WHERE queue = ?1",
+    "DELETE FROM oxlite_cable_member WHERE queue = ?1",
+    "DELETE FROM oxlite_cable_past_member WHERE queue = ?1",
+    "DELETE FROM oxlite_cable_reader WHERE queue = ?1",
+)
+"""Queue of a process that ends."""
+
+FLUSH: Final = (
+    "DELETE FROM oxlite_cable_message",
+    "DELETE FROM oxlite_cable_member",
+    "DELETE FROM oxlite_cable_past_member",
+    "UPDATE oxlite_cable_epoch SET flushes = flushes + 1",
+)
+
+READERS: Final = "SELECT queue FROM oxlite_cable_reader"
 
 
 def queue_of(channel: str) -> str:
@@ -163,3 +308,81 @@ def queue_of(channel: str) -> str:
 def is_missing(error: Exception) -> bool:
     """Whether an error says that the tables are not there yet."""
     return "no such table: " in str(error) and "oxlite_cable_" in str(error)
+
+
+def is_found(rows: list[Any]) -> bool:
+    """Whether the tables are there, as ``FIND`` has it."""
+    return bool(rows == [(_FOUND,)])
+
+
+def prepare(connection: Connection) -> None:
+    """Make the tables, if they are not there, in the transaction that is open or in one of its own.
+
+    Raises:
+        oxlite.sqlite3.Error: They cannot be made.
+    """
+    if is_found(connection.execute(FIND).fetchall()):
+        return  # whoever finds them takes no lock
+    if connection.in_transaction:
+        _make(connection)
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _make(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def execute(
+    connection: Connection,
+    sql: str,
+    parameters: tuple[Any, ...],
+    announcement: Announcement | None = None,
+) -> list[Any]:
+    """Execute a statement in the transaction that is open; with the tables, if they are missing.
+
+    Args:
+        connection: Whose transaction it is.
+        sql: The statement.
+        parameters: Its parameters.
+        announcement: What is signalled when that commits, after the names in the first column.
+
+    Returns:
+        All rows.
+
+    Raises:
+        oxlite.sqlite3.OperationalError: Among others where the transaction only reads.
+    """
+    try:
+        try:
+            rows = connection.execute(sql, parameters).fetchall()
+        except OperationalError as error:
+            if not is_missing(error):
+                raise
+            prepare(connection)
+            rows = connection.execute(sql, parameters).fetchall()
+    except OperationalError as error:
+        if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+            error.args = (
+                "a message or a group cannot be written in a transaction that only reads, such as"
+                " that of read_only(): do it after its end, or in one that may write",
+            )
+        raise
+    if announcement is not None:
+        announcement.follow(connection, [row[0] for row in rows])
+    return rows
+
+
+def _make(connection: Connection) -> None:
+    had = connection.execute(
+        "SELECT count(*) FROM sqlite_schema"
+        " WHERE name IN ('oxlite_cable_message', 'oxlite_cable_epoch')"
+    ).fetchone()
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    if had != (2,):
+        for statement in BEGIN_EPOCH:
+            connection.execute(statement)

@@ -280,11 +280,9 @@ class Database(DatabaseBase):
             oxlite.sqlite3.Error: What the statement raises. It has changed nothing then, unless
                 it says OR FAIL (https://sqlite.org/lang_conflict.html).
         """
-        try:
-            answer = self._writer.execute(sql, parameters, False)
-        except WriterInUse:
-            raise self._writer_in_use() from None
-        result = self._execute_alone(sql, parameters) if answer is None else Result(*answer)
+        result = self._write(sql, parameters)
+        if result is None:
+            result = self._execute_alone(sql, parameters)
         if self._planner_statistics.is_due():
             self._optimize()
         return result
@@ -335,7 +333,7 @@ class Database(DatabaseBase):
             return
         try:
             if self._can_notify:
-                self._notify(stored, channel, announcement)
+                self._write(INSERT, (channel, stored), announcement)
                 return
         except sqlite3.OperationalError as error:
             if not is_missing(error):
@@ -343,15 +341,17 @@ class Database(DatabaseBase):
         with self._lent_writer() as writer:
             prepare_notifications(writer)
         self._can_notify = True
-        self._notify(stored, channel, announcement)
+        self._write(INSERT, (channel, stored), announcement)
 
-    def _notify(
-        self, payload: str | bytes | None, channel: str, announcement: Announcement
-    ) -> None:
+    def _write(
+        self, sql: str, parameters: Parameters, announcement: Announcement | None = None
+    ) -> Result | None:
+        """Have a data modification done; ``None`` if it can only be done with the connection."""
         try:
-            self._writer.execute(INSERT, (channel, payload), False, announcement)
+            answer = self._writer.execute(sql, parameters, False, announcement)
         except WriterInUse:
             raise self._writer_in_use() from None
+        return None if answer is None else Result(*answer)
 
     def listen(
         self, *channels: str, since: str | None = None, timeout: float | None = None

@@ -1,0 +1,501 @@
+"""The courier: a thread that brings messages from the file to those who receive them.
+
+There is one for each ``Cable`` in each process, from the first receive on. It waits for the
+descriptors by which commits are heard, and for a bell by which others tell it something; it reads
+and writes by a ``Database`` of its own. So nothing that is received depends on any event loop.
+
+Invariants:
+- Nothing is polled: with nothing to do it sleeps without a limit.
+- Where the file cannot be read or written, those who wait go on waiting, and it tries again. Only
+  what no waiting can mend, such as a wrong argument, is told to them.
+- No lock is held while the file is used, while anything is logged, or where the garbage collector's
+  work could want it.
+- The process's end waits for it for some seconds at most, in which it puts back and deletes.
+- A forked child has none of its parent's: the cable makes another one.
+"""
+
+import asyncio
+import atexit
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from asyncio import AbstractEventLoop, Future
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+from weakref import WeakSet
+
+from oxlite import sqlite3
+from oxlite.cable import store
+from oxlite.cable.delivery import Delivery, wake
+from oxlite.cable.file import CableFile
+from oxlite.cable.job import Job
+from oxlite.cable.mailbox import Mailbox, Message, OwnMailbox, Receiver, SharedMailbox
+from oxlite.cable.memberships import Memberships
+
+__all__ = ["Courier"]
+
+_log = logging.getLogger("oxlite.cable")
+
+_SHARED_MAILBOXES_AT_MOST: Final = 64
+"""So many queues that others read as well are remembered after they were read here."""
+
+_TRY_AGAIN_AFTER_SECONDS: Final = 0.2
+
+_LEFT_FOR_SECONDS: Final = 0.02
+"""How long it leaves a file that was replaced to who found it so, and makes it anew."""
+
+_SAY_AGAIN_AFTER_SECONDS: Final = 60.0
+
+_ENDS_WITHIN_SECONDS: Final = 5.0
+
+_couriers: "WeakSet[Courier]" = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """The process ends: what was taken and is not wanted any more goes back to the others."""
+    ends = time.monotonic() + _ENDS_WITHIN_SECONDS
+    couriers = list(_couriers)
+    for courier in couriers:
+        courier.end()
+    for courier in couriers:
+        courier.join(max(0.0, ends - time.monotonic()))
+
+
+class Courier:
+    """See the module.
+
+    Args:
+        file: The file.
+        own_queue_mark: How the queues of this process end.
+        expiry: For how many seconds a message waits.
+        capacity_of: The capacity of a queue.
+    """
+
+    def __init__(
+        self,
+        file: CableFile,
+        own_queue_mark: str,
+        expiry: float,
+        capacity_of: Callable[[str], int],
+    ) -> None:
+        self._file = file
+        self._own_queue_mark = own_queue_mark
+        self._expiry = expiry
+        self._capacity_of = capacity_of
+        self.memberships = Memberships()
+        self._lock = threading.Lock()
+        self._mailboxes: dict[str, Mailbox] = {}
+        self._jobs: deque[Job] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_closing = self._is_wanted = False
+        # Set without the lock, by the garbage collector's leave.
+        self._is_over = False
+        self._ended: list[Callable[[], None]] = []
+        self._leaving: list[Callable[[], None]] = []
+        self._bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._is_rung = False
+        # The thread's own.
+        self._delivery = Delivery(file, self._lock, self.memberships, 2 * expiry, self._write_later)
+        self._delivery.poll.register(self._bell[0], select.POLLIN)
+        self._try_again_at = 0.0
+        self._said = -_SAY_AGAIN_AFTER_SECONDS
+        _couriers.add(self)
+
+    def __del__(self) -> None:
+        """Close the bell."""
+        for descriptor in self._bell:
+            with suppress(OSError):
+                os.close(descriptor)
+
+    # What event loops ask for.
+
+    async def receive(self, queue: str, channel: str) -> Message:
+        """Wait for the next message of a channel, and take it as the last thing that is done.
+
+        Raises:
+            ValueError: The file cannot be used like this.
+        """
+        loop = asyncio.get_running_loop()
+        capacity = self._capacity_if_new(queue)
+        if self.memberships.are_resting and (groups := self.memberships.resume(queue, channel)):
+            self.write_anyway(store.ADD, (queue, groups))
+        while True:
+            with self._lock:
+                mailbox = self._mailbox(queue, capacity)
+                message = mailbox.take(channel, time.monotonic())
+                if message is not None:
+                    is_due = self._is_news_of(mailbox)
+                else:
+                    receiver = Receiver(mailbox, channel, loop)
+                    mailbox.add(receiver)
+                    is_due = self._is_waited_for(mailbox)
+                self._start()
+            if is_due:
+                self.ring()
+            if message is not None:
+                return message
+            try:
+                await receiver.future
+            except GeneratorExit:
+                # It is destroyed, perhaps by the garbage collector in a thread that has the lock.
+                receiver.note_gone()
+                self.ring()
+                raise
+            except BaseException:
+                self._leave(mailbox, receiver)
+                raise
+            with self._lock:
+                mailbox.remove(receiver)
+
+    def register(self, queue: str) -> None:
+        """Have a queue of this process, before anybody receives."""
+        capacity = self._capacity_if_new(queue)
+        with self._lock:
+            self._mailbox(queue, capacity)
+            self._start()
+        self.ring()
+
+    def given(self, queue: str) -> int:
+        """Up to which number the messages of a queue of this process are given."""
+        mailbox = self._mailboxes.get(queue)
+        return mailbox.given if isinstance(mailbox, OwnMailbox) else 0
+
+    def all_given(self) -> dict[str, int]:
+        """The same, of each queue of this process."""
+        return {queue: given for queue in list(self._mailboxes) if (given := self.given(queue))}
+
+    async def write(self, statement: str, parameters: tuple[Any, ...]) -> None:
+        """Have something written after all that it was told before.
+
+        Raises:
+            oxlite.sqlite3.Error: It could not be written for seconds.
+        """
+        loop = asyncio.get_running_loop()
+        future: Future[None] = loop.create_future()
+        self.write_anyway(statement, parameters, (loop, future))
+        await future
+
+    def write_anyway(
+        self,
+        statement: str,
+        parameters: tuple[Any, ...],
+        waiting: tuple[AbstractEventLoop, "Future[None]"] | None = None,
+    ) -> None:
+        """The same without waiting for it: it is done whatever becomes of whoever says so."""
+        with self._lock:
+            self._jobs.append(Job(statement, parameters, waiting))
+            self._start()
+        self.ring()
+
+    def forget(self) -> None:
+        """Drop what is kept: all was deleted."""
+        with self._lock:
+            for mailbox in self._mailboxes.values():
+                if isinstance(mailbox, OwnMailbox | SharedMailbox):
+                    mailbox.forget()
+
+    def leave_file(self, when_left: Callable[[], None]) -> None:
+        """Have the file closed, to be opened again: there is another one of its name.
+
+        Args:
+            when_left: Called in the courier's thread, or in this one if there is none.
+        """
+        with self._lock:
+            is_running = self._thread is not None and not self._is_closing
+            if is_running:
+                self._leaving.append(when_left)
+        self.ring()
+        if not is_running:
+            when_left()
+
+    def close(self, when_closed: Callable[[], None]) -> None:
+        """Have the file closed. Who waits is cancelled; what is kept here stays.
+
+        Args:
+            when_closed: Called in the courier's thread, or in this one if there is none.
+        """
+        with self._lock:
+            receivers = [each for box in self._mailboxes.values() for each in box.receivers()]
+            for mailbox in self._mailboxes.values():
+                mailbox.signal = None
+            is_running = self._thread is not None
+            if is_running:
+                self._is_closing, self._is_wanted = True, False
+                self._ended.append(when_closed)
+        for receiver in receivers:
+            with suppress(RuntimeError):  # its loop is closed
+                receiver.loop.call_soon_threadsafe(receiver.future.cancel)
+        self.ring()
+        if not is_running:
+            when_closed()
+
+    def end(self) -> None:
+        """End, and leave all groups: nobody can use it any more. May be called from anywhere."""
+        self._is_over = True
+        self.ring()
+
+    def join(self, timeout: float) -> None:
+        """Wait for its end for so many seconds at most."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
+    def ring(self) -> None:
+        """Have it look. Takes no lock."""
+        if not self._is_rung:
+            self._is_rung = True
+            with suppress(BlockingIOError):
+                os.write(self._bell[1], b"\0")
+
+    def _capacity_if_new(self, queue: str) -> int:
+        # It may call the user's function, for which no lock may be held.
+        return 1 if queue in self._mailboxes else self._capacity_of(queue)
+
+    # Called with the lock.
+
+    def _mailbox(self, queue: str, capacity: int) -> Mailbox:
+        mailbox = self._mailboxes.get(queue)
+        if mailbox is None:
+            if queue.endswith(self._own_queue_mark):
+                mailbox = OwnMailbox(queue, capacity)
+            else:
+                mailbox = SharedMailbox(queue)
+            self._mailboxes[queue] = mailbox
+        return mailbox
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._is_closing = False
+            name = f"oxlite cable {os.path.basename(self._file.path)}"  # noqa: PTH119 - it is text
+            thread = threading.Thread(target=self._run, name=name, daemon=True)
+            thread.start()
+            self._thread = thread
+        elif self._is_closing:
+            self._is_wanted = True
+
+    def _is_news_of(self, mailbox: Mailbox) -> bool:
+        """After one was taken: whether the courier is to know."""
+        return (
+            isinstance(mailbox, OwnMailbox)
+            and mailbox.is_due_for_deletion
+            and mailbox.plan_deletion(time.monotonic())
+        )
+
+    def _is_waited_for(self, mailbox: Mailbox) -> bool:
+        """After somebody has begun to wait: whether the courier is to know."""
+        if isinstance(mailbox, OwnMailbox):
+            is_due = mailbox.pass_by() and mailbox.plan_deletion(time.monotonic())
+            return is_due or mailbox.is_told
+        mailbox.is_told = True
+        return True
+
+    def _leave(self, mailbox: Mailbox, receiver: Receiver) -> None:
+        with self._lock:
+            mailbox.remove(receiver)
+            woken = mailbox.to_wake([receiver.channel]) if receiver.is_woken else []
+            is_shared = isinstance(mailbox, SharedMailbox)
+            if is_shared:
+                mailbox.is_told = True
+        wake(woken)
+        if is_shared:
+            self.ring()
+
+    # The thread.
+
+    def _run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while True:
+            self._serve()
+            self._finish()
+            with self._lock:
+                ended, self._ended, self._leaving = self._ended + self._leaving, [], []
+                goes_on = self._is_wanted and not self._is_over
+                self._is_closing = self._is_wanted = False
+                if not goes_on:
+                    self._thread = None
+            _call_all(ended)
+            if not goes_on:
+                return
+
+    def _serve(self) -> None:
+        """Go on until it is to end."""
+        timeout: float | None = 0.0
+        while not (self._is_closing or self._is_over):
+            queues = self._sleep(timeout)
+            try:
+                timeout = self._round(queues)
+            except Exception as error:
+                # Whoever waits is told: no waiting mends it.
+                self._fail(error)
+                self._delivery.close()
+                timeout = None
+
+    def _sleep(self, timeout: float | None) -> set[str]:
+        """Wait for news, for so many seconds at most; of which queues there is any."""
+        at_most = None if timeout is None else min(1e6, max(0.0, timeout) * 1000)
+        ready = [descriptor for descriptor, _ in self._delivery.poll.poll(at_most)]
+        with suppress(BlockingIOError):
+            os.read(self._bell[0], 64)
+        # Not before: what was rung and read in between would silence all who ring later.
+        self._is_rung = False
+        return self._delivery.queues_of(ready)
+
+    def _round(self, queues: set[str]) -> float | None:
+        """Do what is due; for how many seconds there is nothing then, None if for ever."""
+        now = time.monotonic()
+        if self._leaving:
+            self._leave_file()
+        if now < self._try_again_at:
+            return self._try_again_at - now
+        with self._lock:
+            mailboxes = sorted(self._mailboxes.values(), key=lambda each: each.queue[-1:] != "!")
+            has_jobs = bool(self._jobs)
+        try:
+            if (mailboxes or has_jobs) and self._delivery.open():
+                for mailbox in mailboxes:
+                    mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
+        except (sqlite3.Error, OSError) as error:
+            self._fails_for_now(error)
+            self._try_again_at = now + _TRY_AGAIN_AFTER_SECONDS
+            return _TRY_AGAIN_AFTER_SECONDS
+        at = [self._do_jobs()]
+        for mailbox in mailboxes:
+            due_at = self._delivery.due_at(mailbox)
+            is_due = due_at is not None and due_at <= now
+            if mailbox.is_told or mailbox.has_gone or is_due or mailbox.queue in queues:
+                at.append(self._attend(mailbox))
+            else:
+                at.append(due_at)
+        self._forget_idle()
+        return min((each - time.monotonic() for each in at if each is not None), default=None)
+
+    def _leave_file(self) -> None:
+        with self._lock:
+            leaving, self._leaving = self._leaving, []
+        self._delivery.close()
+        self._try_again_at = time.monotonic() + _LEFT_FOR_SECONDS
+        _call_all(leaving)
+
+    def _attend(self, mailbox: Mailbox) -> float | None:
+        """Do what is due for one; when it is its turn again."""
+        if (retry_at := mailbox.retry_at) > time.monotonic():
+            return retry_at
+        try:
+            self._delivery.attend(mailbox)
+        except (sqlite3.Error, OSError) as error:
+            self._fails_for_now(error)
+            mailbox.is_told = True
+            mailbox.retry_at = time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
+            # What wakes it would not let it sleep until then.
+            self._delivery.stop_listening(mailbox.queue)
+            return mailbox.retry_at
+        if mailbox.is_told or mailbox.has_gone:
+            return 0.0
+        return self._delivery.due_at(mailbox)
+
+    def _do_jobs(self) -> float | None:
+        """Write what it was told to; when it is to go on with it."""
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    return None
+                job = self._jobs[0]
+            try:
+                self._delivery.write(job.statement, job.parameters)
+            except (sqlite3.Error, OSError) as error:
+                if job.waiting is None or time.monotonic() < job.fails_at:
+                    self._fails_for_now(error)
+                    return time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
+                job.end(error)
+            else:
+                job.end(None)
+            with self._lock:
+                self._jobs.popleft()
+
+    def _write_later(self, statement: str, parameters: tuple[Any, ...]) -> None:
+        with self._lock:
+            self._jobs.append(Job(statement, parameters, None))
+        self.ring()
+
+    def _forget_idle(self) -> None:
+        """Hear no longer of queues that were received once, if they are many."""
+        with self._lock:
+            shared = [box for box in self._mailboxes.values() if isinstance(box, SharedMailbox)]
+            if len(shared) <= _SHARED_MAILBOXES_AT_MOST:
+                return
+            idle = [mailbox.queue for mailbox in shared if mailbox.is_idle]
+            for queue in idle:
+                del self._mailboxes[queue]
+        for queue in idle:
+            self._delivery.hear_no_longer(queue)
+
+    def _fails_for_now(self, error: Exception) -> None:
+        """Say so, rarely."""
+        now = time.monotonic()
+        if now - self._said >= _SAY_AGAIN_AFTER_SECONDS:
+            self._said = now
+            _log.warning(
+                "%s cannot be used for now, and is tried again; who receives goes on waiting: %s",
+                self._file.path,
+                error,
+            )
+
+    def _fail(self, error: Exception) -> None:
+        """Tell all who wait."""
+        with self._lock:
+            receivers = [each for box in self._mailboxes.values() for each in box.receivers()]
+            jobs, self._jobs = self._jobs, deque()
+            for mailbox in self._mailboxes.values():
+                mailbox.is_told = True
+        for job in jobs:
+            job.end(error)
+        for receiver in receivers:
+            with suppress(RuntimeError):  # its loop is closed
+                receiver.loop.call_soon_threadsafe(_raise, receiver.future, error)
+        if not receivers and not jobs:
+            _log.warning("%s cannot be used: %s", self._file.path, error)
+
+    def _finish(self) -> None:
+        """Put back and delete what is due, and close the file."""
+        with self._lock:
+            mailboxes = list(self._mailboxes.values())
+            for mailbox in mailboxes:
+                mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
+        try:
+            if mailboxes or self._jobs:
+                self._delivery.open()
+            self._do_jobs()
+            for mailbox in mailboxes:
+                self._finish_one(mailbox)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            _log.warning("%s was closed while it could not be used: %s", self._file.path, error)
+        finally:
+            self._try_again_at = 0.0
+            self._delivery.close()
+
+    def _finish_one(self, mailbox: Mailbox) -> None:
+        if isinstance(mailbox, SharedMailbox):
+            with self._lock:
+                given_up = mailbox.all()
+            self._delivery.put_back(mailbox, given_up)
+        elif isinstance(mailbox, OwnMailbox) and self._is_over:
+            for statement in store.LEAVE_FOR_EVER:
+                self._delivery.write(statement, (mailbox.queue,))
+        elif isinstance(mailbox, OwnMailbox):
+            self._delivery.delete_given(mailbox)
+
+
+def _raise(future: "Future[None]", error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _call_all(functions: list[Callable[[], None]]) -> None:
+    for function in functions:
+        function()

@@ -1,0 +1,396 @@
+"""What the courier does with the file: reads for mailboxes, deletes, puts back.
+
+Invariants:
+- Only the courier's thread uses it. What it looks at in mailboxes it looks at with the lock, which
+  it never holds while the file is used.
+- What fails leaves the mailbox so that it can be tried again.
+"""
+
+import json
+import logging
+import select
+import threading
+import time
+from asyncio import Future
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from oxlite import Database, sqlite3
+from oxlite._native import Hearing
+from oxlite.cable import store
+from oxlite.cable.file import CableFile, Identity
+from oxlite.cable.mailbox import Mailbox, Message, OwnMailbox, Receiver, SharedMailbox
+from oxlite.cable.memberships import Memberships
+from oxlite.cable.rows import read_rows
+
+__all__ = ["Delivery", "wake"]
+
+_log = logging.getLogger("oxlite.cable")
+
+_AT_A_TIME: Final = 256
+
+_HELD_AT_MOST_SECONDS: Final = 1.0
+"""How long a message of a shared queue waits for a loop that stands still before it is put back."""
+
+_SAYS_OVERFLOW_EVERY_SECONDS: Final = 60.0
+
+
+class Delivery:
+    """See the module.
+
+    Args:
+        file: The file.
+        lock: That of the mailboxes.
+        memberships: The groups of this process's channels.
+        unheard_for_seconds: How long messages wait for a channel before it is taken for dead.
+        write_later: Has a statement written, with its parameters, when it can be.
+
+    Attributes:
+        ready: Whose descriptors are to be waited for.
+    """
+
+    def __init__(
+        self,
+        file: CableFile,
+        lock: threading.Lock,
+        memberships: Memberships,
+        unheard_for_seconds: float,
+        write_later: Callable[[str, tuple[Any, ...]], None],
+    ) -> None:
+        self._file = file
+        self._lock = lock
+        self._memberships = memberships
+        self._unheard_for_seconds = unheard_for_seconds
+        self._write_later = write_later
+        self._database: Database | None = None
+        self._identity: Identity = None
+        self._hearings: dict[str, Hearing] = {}
+        self._listening: dict[int, str] = {}
+        self._said_overflow = -_SAYS_OVERFLOW_EVERY_SECONDS
+        # Of which epoch it was said that it began; of that of a new file it is said by the file.
+        self._epoch_said: str | None = None
+        self._is_new_file = False
+        self.poll = select.poll()
+
+    # The file.
+
+    def open(self) -> bool:
+        """Open the file, if it is not open, or is another one; whether that was so.
+
+        Raises:
+            ValueError: The file holds other tables, which the profile could damage.
+            oxlite.sqlite3.Error: It cannot be opened.
+        """
+        if self._database is not None:
+            if self._file.identity() == self._identity:
+                return False
+            self.close()
+            self._is_new_file = True
+        self._database, self._identity = self._file.opened_for_courier()
+        return True
+
+    def close(self) -> None:
+        """Close it, and hear no longer."""
+        for queue in list(self._hearings):
+            self.hear_no_longer(queue)
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(sqlite3.Error):
+                database.close(timeout=0.5)
+
+    def query(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """Read."""
+        assert self._database is not None
+        try:
+            return self._database.query(statement, parameters)
+        except sqlite3.OperationalError as error:
+            if not store.is_missing(error):
+                raise
+            self._prepare()
+            return self._database.query(statement, parameters)
+
+    def write(
+        self, statement: str, parameters: tuple[Any, ...], announces: bool = False
+    ) -> list[Any]:
+        """Have a statement committed; the rows that it returns."""
+        database = self._database
+        assert database is not None
+        announcement = database._row_announcement(store.TOPIC_PREFIX) if announces else None
+        try:
+            result = database._write(statement, parameters, announcement)
+        except sqlite3.OperationalError as error:
+            if not store.is_missing(error):
+                raise
+            self._prepare()
+            result = database._write(statement, parameters, announcement)
+        if result is not None:
+            return result.rows
+        # Instrumentation sees each of its statements: it does not share a commit.
+        with database.write() as writer:
+            return store.execute(writer, statement, parameters, announcement)
+
+    def _prepare(self) -> None:
+        assert self._database is not None
+        with self._database.write() as connection:
+            store.prepare(connection)
+
+    # Who is heard.
+
+    def hear_no_longer(self, queue: str) -> None:
+        """Close what hears of a queue."""
+        hearing = self._hearings.pop(queue, None)
+        if hearing is not None:
+            self._listen_no_longer(hearing)
+            hearing.close()
+
+    def stop_listening(self, queue: str) -> None:
+        """Do not wake for news of a queue for now."""
+        hearing = self._hearings.get(queue)
+        if hearing is not None:
+            self._listen_no_longer(hearing)
+
+    def _listen_no_longer(self, hearing: Hearing) -> None:
+        descriptor = hearing.fileno()
+        if self._listening.pop(descriptor, None) is not None:
+            self.poll.unregister(descriptor)
+
+    def queues_of(self, descriptors: list[int]) -> set[str]:
+        """Of which queues there is news."""
+        return {self._listening[each] for each in descriptors if each in self._listening}
+
+    def _is_news(self, mailbox: Mailbox) -> Hearing | None:
+        """What hears of the queue, if there is more than was looked at; else it is listened to."""
+        hearing = self._hearings.get(mailbox.queue)
+        if hearing is None:
+            assert self._database is not None
+            hearing = self._database._hear([store.TOPIC_PREFIX + mailbox.queue])
+            self._hearings[mailbox.queue] = hearing
+            mailbox.signal = None
+        if mailbox.signal is None or hearing.has_newer(mailbox.signal):
+            return hearing
+        descriptor = hearing.fileno()
+        if descriptor not in self._listening:
+            self._listening[descriptor] = mailbox.queue
+            self.poll.register(descriptor, select.POLLIN)
+        return None
+
+    # Mailboxes.
+
+    def attend(self, mailbox: Mailbox) -> None:
+        """Do what is due for one.
+
+        Raises:
+            oxlite.sqlite3.Error: The file cannot be used for now.
+        """
+        mailbox.is_told = False
+        if mailbox.has_gone:
+            with self._lock:
+                woken = mailbox.remove_gone()
+            wake(woken)
+        if isinstance(mailbox, OwnMailbox):
+            self._attend_own(mailbox)
+        elif isinstance(mailbox, SharedMailbox):
+            self._attend_shared(mailbox)
+
+    def due_at(self, mailbox: Mailbox) -> float | None:
+        """When something is to be done without being told, as ``time.monotonic`` counts."""
+        if isinstance(mailbox, OwnMailbox):
+            sweep_at = None if mailbox.is_quiet else mailbox.sweep_at
+            return min((at for at in (mailbox.delete_at, sweep_at) if at is not None), default=None)
+        if isinstance(mailbox, SharedMailbox) and mailbox.held_since is not None:
+            return mailbox.held_since + _HELD_AT_MOST_SECONDS
+        return None
+
+    def _attend_own(self, mailbox: OwnMailbox) -> None:
+        while hearing := self._is_news(mailbox):
+            # Before looking: what is committed from here on is signalled with a greater number.
+            signal = hearing.seen()
+            mailbox.signal = signal if self._read(mailbox) else None
+        now = time.monotonic()
+        if mailbox.delete_at is not None and mailbox.delete_at <= now:
+            self.delete_given(mailbox)
+        if mailbox.sweep_at is not None and mailbox.sweep_at <= now:
+            self._sweep(mailbox, now)
+
+    def _read(self, mailbox: OwnMailbox) -> bool:
+        """Read what is new in a queue of this process; whether that was all."""
+        parameters = (mailbox.queue, mailbox.read, _AT_A_TIME, mailbox.deleted)
+        rows = self.query(store.READ, parameters)
+        if not rows:
+            for statement in store.BEGIN_EPOCH:  # somebody has deleted it
+                self.write(statement, ())
+            return False
+        key, flushes, is_registered, is_restarted = rows[0][:4]
+        epoch = mailbox.epoch
+        if epoch is not None and (epoch[0] != key or is_restarted):
+            self._restart(mailbox, (key, flushes))
+            return False
+        if epoch is not None and epoch[1] != flushes:
+            self._memberships.forget()
+            with self._lock:
+                mailbox.forget()
+        mailbox.epoch = (key, flushes)
+        found = [row[4:] for row in rows if row[4] is not None]
+        if found:
+            self._deliver(mailbox, found)
+        if not is_registered:
+            self._register(mailbox, epoch is not None)
+        return len(found) < _AT_A_TIME
+
+    def _deliver(self, mailbox: OwnMailbox, rows: list[Any]) -> None:
+        messages, wrong = read_rows(mailbox.queue, rows)
+        with self._lock:
+            now = time.monotonic()
+            woken, overflowing, known = mailbox.deliver(messages, now)
+            mailbox.read = max(row[0] for row in rows)
+            if mailbox.is_due_for_deletion or woken:
+                mailbox.plan_deletion(now)
+        wake(woken)
+        self._say_overflow(mailbox, overflowing)
+        _say_wrong(mailbox.queue, wrong)
+        if dropped := [*wrong, *known]:
+            self._write_later(store.DELETE_ROWS, (mailbox.queue, json.dumps(dropped)))
+
+    def _say_overflow(self, mailbox: OwnMailbox, channels: list[str]) -> None:
+        now = time.monotonic()
+        if channels and now - self._said_overflow >= _SAYS_OVERFLOW_EVERY_SECONDS:
+            self._said_overflow = now
+            others = f" and {len(channels) - 1} others" if channels[1:] else ""
+            _log.warning(
+                "%s%s: reads more slowly than it is sent to, and its oldest messages are dropped,"
+                " of more than %d that wait. Others are not named for %d s",
+                channels[0],
+                others,
+                mailbox.capacity,
+                _SAYS_OVERFLOW_EVERY_SECONDS,
+            )
+
+    def _restart(self, mailbox: OwnMailbox, epoch: tuple[str, int]) -> None:
+        """Numbers have begun again: read from the first one on, and be in the groups again."""
+        for statement in store.RESTART:
+            self.write(statement, (mailbox.queue,))
+        self._register(mailbox, True)
+        with self._lock:
+            mailbox.begin_anew()
+            mailbox.epoch = epoch
+        if self._epoch_said != epoch[0] and not self._is_new_file:
+            _log.warning(
+                "the messages in %s count from the beginning again: the file was restored, or its"
+                " tables were dropped",
+                self._file.path,
+            )
+        self._epoch_said, self._is_new_file = epoch[0], False
+
+    def _register(self, mailbox: OwnMailbox, joins_again: bool) -> None:
+        """Say that the process lives; if it was taken for dead, be in its groups again."""
+        if joins_again:
+            self.write(store.ADD, (mailbox.queue, self._memberships.as_json(mailbox.queue)))
+        self.write(store.REGISTER, (mailbox.queue,))
+
+    def delete_given(self, mailbox: OwnMailbox) -> None:
+        """Delete what was given."""
+        with self._lock:
+            deleted, given = mailbox.deleted, mailbox.given
+            if not mailbox.is_due_for_deletion:
+                mailbox.delete_at = None
+                return
+        self.write(store.DELETE_GIVEN, (mailbox.queue, deleted, given))
+        with self._lock:
+            mailbox.note_deleted(given)
+            mailbox.delete_at = None
+            if mailbox.is_due_for_deletion:  # more was given meanwhile
+                mailbox.plan_deletion(time.monotonic())
+
+    def _sweep(self, mailbox: OwnMailbox, now: float) -> None:
+        """Delete what has expired, and have dead channels leave their groups."""
+        with self._lock:
+            expired = mailbox.expired(now)
+        if expired:
+            self.write(store.DELETE_ROWS, (mailbox.queue, json.dumps(expired)))
+        with self._lock:
+            mailbox.note_rows_deleted(expired)
+            unheard = mailbox.sweep(now, self._unheard_for_seconds)
+        if not unheard:
+            return
+        self._memberships.rest(mailbox.queue, unheard)
+        self._write_later(store.LEAVE, (mailbox.queue, json.dumps(unheard)))
+        _log.warning(
+            "%d channels leave their groups until they are received again, %s among them: for %g s"
+            " nobody has received what had expired for them. Whoever ends takes his channel out of"
+            " its groups",
+            len(unheard),
+            unheard[0],
+            self._unheard_for_seconds,
+        )
+
+    def _attend_shared(self, mailbox: SharedMailbox) -> None:
+        now = time.monotonic()
+        with self._lock:
+            unwanted = mailbox.unwanted(now, _HELD_AT_MOST_SECONDS)
+        self.put_back(mailbox, unwanted)
+        while True:
+            with self._lock:
+                at_most = min(_AT_A_TIME, mailbox.wanted)
+            if not at_most:
+                self.stop_listening(mailbox.queue)
+                return
+            hearing = self._is_news(mailbox)
+            if hearing is None:
+                return
+            signal = hearing.seen()
+            rows = self.write(store.TAKE, (mailbox.queue, at_most))
+            mailbox.signal = signal if len(rows) < at_most else None
+            messages, wrong = read_rows(mailbox.queue, rows)
+            with self._lock:
+                woken = mailbox.deliver([message for message, _ in messages], time.monotonic())
+            wake(woken)
+            _say_wrong(mailbox.queue, wrong)
+
+    def put_back(self, mailbox: SharedMailbox, messages: list[Message]) -> None:
+        """Give back what nobody here has got."""
+        while messages:
+            message = messages[-1]
+            parameters = (
+                message.number,
+                mailbox.queue,
+                message.content,
+                message.is_text,
+                message.sent_at,
+                message.expires_at,
+            )
+            try:
+                if not self.write(store.PUT_BACK, parameters, True):
+                    # That number was given anew, in tables that were made anew.
+                    self.write(store.PUT_BACK, (None, *parameters[1:]), True)
+            except BaseException:
+                with self._lock:
+                    woken = mailbox.restore(messages, time.monotonic())
+                wake(woken)
+                raise
+            messages.pop()
+
+
+def _say_wrong(queue: str, wrong: dict[int, str]) -> None:
+    for number, why in wrong.items():
+        _log.warning("message %d in the queue %r is dropped: %s", number, queue, why)
+
+
+def wake(receivers: list[Receiver]) -> None:
+    """Wake those, in their loops."""
+    futures: dict[Any, list[Future[None]]] = {}
+    for receiver in receivers:
+        futures.setdefault(receiver.loop, []).append(receiver.future)
+    for loop, some in futures.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, some)
+        except RuntimeError:  # it is closed
+            for receiver in receivers:
+                if receiver.loop is loop:
+                    receiver.note_gone()
+
+
+def _resolve(futures: list["Future[None]"]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
