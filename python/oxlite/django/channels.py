@@ -11,7 +11,9 @@ Invariant: names, capacities and errors are those of Channels' specification; wh
 through is the cable's.
 """
 
+import threading
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -23,6 +25,7 @@ from django.db import connections
 from oxlite import cable
 from oxlite.connection import ProfileName
 from oxlite.django.current_transaction import current_connection
+from oxlite.sqlite3 import ProgrammingError
 
 __all__ = ["OxliteChannelLayer"]
 
@@ -61,24 +64,66 @@ class OxliteChannelLayer(BaseChannelLayer):
         channel_capacity: Mapping[Any, int] | None = None,
     ) -> None:
         super().__init__(expiry=expiry, capacity=capacity)
-        self.channel_capacity = self.compile_capacities(channel_capacity or {})
-        self.group_expiry = group_expiry
-        self._alias = database
-        if database is not None and path is None:
-            path = connections[database].settings_dict["NAME"]
-        elif path is None or database is not None:
+        if (path is None) == (database is None):
             raise ImproperlyConfigured(
                 "the CONFIG of OxliteChannelLayer takes a path, such as BASE_DIR / 'cable.db', or"
                 " database, the alias of a database whose file is used: one of the two"
             )
-        self._cable = cable.Cable(
-            path,
+        self.channel_capacity = self.compile_capacities(channel_capacity or {})
+        self.group_expiry = group_expiry
+        self._alias = database
+        self._lock = threading.Lock()
+        self._cables: dict[str, cable.Cable] = {}
+        self._make = partial(
+            cable.Cable,
             profile=profile or ("cache" if database is None else "web"),
             expiry=expiry,
             group_expiry=group_expiry,
             capacity=capacity,
             capacity_of=self.get_capacity if channel_capacity else None,
         )
+        # Another database has another name while tests run, which is asked for at each use.
+        self._path = None if path is None else self._made(path)
+
+    def _made(self, path: str | PathLike[str]) -> str:
+        """Make the cable of a file, with arguments that are found wrong now; its name."""
+        try:
+            made = self._make(path)
+        except (TypeError, ValueError) as error:
+            raise ImproperlyConfigured(f"the CONFIG of OxliteChannelLayer: {error}") from error
+        name = str(path)
+        self._cables[name] = made
+        return name
+
+    def _cable(self) -> cable.Cable:
+        """That of the file that the settings name now."""
+        name = self._path
+        if name is None:
+            name = self._database_path()
+        found = self._cables.get(name)
+        if found is None:
+            with self._lock:
+                if name not in self._cables:
+                    self._made(name)
+                found = self._cables[name]
+        return found
+
+    def _database_path(self) -> str:
+        assert self._alias is not None
+        wrapper: Any = connections[self._alias]
+        if wrapper.vendor != "sqlite":
+            raise ImproperlyConfigured(
+                f"the CONFIG of OxliteChannelLayer has database={self._alias!r}, whose ENGINE is"
+                f" {wrapper.settings_dict['ENGINE']!r}: it takes one of SQLite, or path="
+            )
+        if wrapper.is_in_memory_db():
+            raise ImproperlyConfigured(
+                f"the CONFIG of OxliteChannelLayer has database={self._alias!r}, which is in"
+                " memory: other processes and threads cannot use it. In tests, give that database"
+                " a file: DATABASES[...]['TEST'] = {'NAME': BASE_DIR / 'test.sqlite3'}; or use"
+                " 'channels.layers.InMemoryChannelLayer'"
+            )
+        return str(wrapper.settings_dict["NAME"])
 
     async def send(self, channel: str, message: dict[str, Any]) -> None:
         """Send a message to a channel.
@@ -90,32 +135,54 @@ class OxliteChannelLayer(BaseChannelLayer):
         """
         self.require_valid_channel_name(channel)
         try:
-            await self._cable.send(channel, message, connection=self._connection())
+            await self._cable().send(channel, message, connection=self._connection())
         except cable.QueueFull as error:
             raise ChannelFull(str(error)) from None
         except cable.MessageTooLarge as error:
             raise MessageTooLarge(str(error)) from None
 
     async def receive(self, channel: str) -> dict[str, Any]:
-        """Wait for the next message of a channel; of all of this process's that begin so."""
+        """Wait for the next message of a channel; of all of this process's that begin so.
+
+        Raises:
+            TypeError: The name is none.
+            ValueError: It is a channel of another process.
+            oxlite.sqlite3.ProgrammingError: Inside ``atomic()`` on the layer's database, for a
+                channel that other processes receive as well.
+        """
         self.require_valid_channel_name(channel)
-        return await self._cable.receive(channel)
+        if not channel.partition("!")[1] and self._connection() is not None:
+            raise ProgrammingError(
+                f"receive({channel!r}) inside a transaction on {self._alias!r} would wait for the"
+                " end of that: taking a message is a write of its own. Receive after it"
+            )
+        return await self._cable().receive(channel)
 
     async def new_channel(self, prefix: str = "specific") -> str:
-        """The name of a channel that this process alone receives."""
-        return self._cable.new_channel(prefix)
+        """The name of a channel that this process alone receives.
+
+        Raises:
+            TypeError: The prefix makes no name: ASCII letters, digits, hyphens, underscores and
+                periods, with at most 33 characters.
+        """
+        try:
+            name = self._cable().new_channel(prefix)
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+        self.require_valid_channel_name(name)
+        return name
 
     async def group_add(self, group: str, channel: str) -> None:
         """Put a channel into a group."""
         self.require_valid_group_name(group)
         self.require_valid_channel_name(channel)
-        await self._cable.group_add(group, channel)
+        await self._cable().group_add(group, channel, connection=self._connection())
 
     async def group_discard(self, group: str, channel: str) -> None:
         """Take a channel out of a group, if it is there."""
         self.require_valid_group_name(group)
         self.require_valid_channel_name(channel)
-        await self._cable.group_discard(group, channel)
+        await self._cable().group_discard(group, channel, connection=self._connection())
 
     async def group_send(self, group: str, message: dict[str, Any]) -> None:
         """Send a message to all channels of a group but those that are full.
@@ -126,18 +193,19 @@ class OxliteChannelLayer(BaseChannelLayer):
         """
         self.require_valid_group_name(group)
         try:
-            await self._cable.group_send(group, message, connection=self._connection())
+            await self._cable().group_send(group, message, connection=self._connection())
         except cable.MessageTooLarge as error:
             raise MessageTooLarge(str(error)) from None
 
     def _connection(self) -> object:
-        """That of the ``atomic()`` in which this is called, if a message is part of it."""
+        """That of the transaction in which this is called, if what is written is part of it."""
         return None if self._alias is None else current_connection(self._alias)
 
     async def flush(self) -> None:
         """Delete all messages and groups."""
-        await self._cable.flush()
+        await self._cable().flush(connection=self._connection())
 
     async def close(self) -> None:
         """Close the file. It is opened anew when it is used again."""
-        await self._cable.close()
+        for each in list(self._cables.values()):
+            await each.close()

@@ -1,4 +1,6 @@
-"""Which ``atomic()`` is open where code runs, also in a coroutine that a view has called.
+"""Which transaction is open where code runs, also in a coroutine that a view has called.
+
+It is that of ``atomic()``, or what follows ``set_autocommit(False)``.
 
 A view's connection belongs to its thread, and ``async_to_sync`` runs a coroutine in another one;
 its context goes along.
@@ -21,8 +23,10 @@ def note_beginning(wrapper: Any, number: int) -> None:
 
 
 def current_connection(alias: str) -> Any:
-    """The driver's connection of the ``atomic()`` that is open for this code, if one is."""
+    """The driver's connection of the transaction that is open for this code, if one is."""
     wrapper, number = (_OPEN.get() or {}).get(alias, (None, 0))
-    if wrapper is None or wrapper.transaction_number != number or not wrapper.in_atomic_block:
+    if wrapper is None or wrapper.transaction_number != number:
+        return None
+    if not wrapper.in_atomic_block and wrapper.autocommit:
         return None
     return wrapper.connection

@@ -115,7 +115,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         journal_set: The journal mode that ``init_command`` or a receiver of ``connection_created``
             has asked for since; known of a connection that keeps the journal alone.
         begins_read_only: The next transaction is begun by ``read_only()``.
-        transaction_number: How many transactions ``atomic()`` has begun.
+        transaction_number: How many transactions ``atomic()`` and ``set_autocommit(False)`` have
+            begun.
         were_read_only: For each ``read_only()`` that has been entered, whether it was inside
             another one. A connection is a thread's own; one ``read_only()`` may be several's.
     """
@@ -290,6 +291,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         with self.wrap_database_errors:
             # What the driver begins before a write, where Django has been told to begin nothing.
             self.connection.isolation_level = None if autocommit else self.transaction_mode or ""
+        if not autocommit:
+            self._note_transaction()
 
     def kept(self) -> tuple[int, int]:
         """How many transactions were committed, and how many rows changed and not taken back.
@@ -322,6 +325,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         else:
             super()._start_transaction_under_autocommit()
         self._changes_before = self.connection.total_changes
+        self._note_transaction()
+
+    def _note_transaction(self) -> None:
         self.transaction_number += 1
         note_beginning(self, self.transaction_number)
 
