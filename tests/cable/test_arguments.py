@@ -131,6 +131,26 @@ def test_what_would_not_arrive_is_refused_at_send(
     asyncio.run(main())
 
 
+def test_what_is_nested_deeply_arrives_or_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        cable = Cable(tmp_path / "cable.db")
+        for depth in (10, 400, 1000, 2000, 100_000):
+            nested: list[Any] = []
+            for _ in range(depth):
+                nested = [nested]
+            try:
+                await cable.send("jobs", {"nested": nested})
+            except ValueError as error:
+                assert "nested deeply" in str(error)  # noqa: PT017 - it may be sent as well
+            else:
+                arrived = await received(cable, "jobs")
+                for _ in range(depth):
+                    (arrived["nested"],) = arrived["nested"]
+        await cable.close()
+
+    asyncio.run(main())
+
+
 def test_a_subscription_is_used_inside_its_block_and_entered_once(tmp_path: Path) -> None:
     async def main() -> None:
         broadcast = Broadcast(tmp_path / "cable.db")

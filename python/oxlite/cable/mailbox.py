@@ -400,7 +400,9 @@ class OwnMailbox(Mailbox):
 
     def _pass_by(self, number: int) -> None:
         """Who waits for one channel is not kept waiting by what is for others."""
-        if number > self.given and any(not each.is_woken for each in self.receivers()):
+        if number <= self.given:
+            return
+        if any(not each.is_woken for waiting in self._waiting.values() for each in waiting):
             self._give(number)
 
     def _sweep_by(self, expires: float, now: float) -> None:

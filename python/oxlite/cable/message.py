@@ -16,6 +16,8 @@ __all__ = ["MESSAGE_BYTES_AT_MOST", "decoded", "encoded"]
 MESSAGE_BYTES_AT_MOST: Final = 4 << 20
 """How long a message is at most, encoded: any that has a megabyte as JSON is shorter."""
 
+_PLAIN: Final = frozenset({str, bytes, int, float, bool, type(None)})
+
 
 def encoded(message: Mapping[str, Any]) -> bytes:
     """The message as bytes.
@@ -53,29 +55,26 @@ def encoded(message: Mapping[str, Any]) -> bytes:
     return content
 
 
-def _refuse_what_is_not_plain(value: object) -> None:
+def _refuse_what_is_not_plain(message: dict[str, Any]) -> None:
     """Refuse what MessagePack has and a message has not; what has no end was not packed."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            if not isinstance(key, str):
-                raise TypeError(
-                    f"the keys of a message, and of dicts in it, are text, not {key!r}: convert it"
-                    " with str()"
-                )
-            _refuse_what_is_not_plain(each)
-    elif isinstance(value, list | tuple):
-        if isinstance(value, msgpack.ExtType):
+    rest: list[object] = [message]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str):
+                    raise TypeError(
+                        f"the keys of a message, and of dicts in it, are text, not {key!r}: convert"
+                        " it with str()"
+                    )
+            rest.extend(each for each in value.values() if type(each) not in _PLAIN)
+        elif isinstance(value, msgpack.ExtType | msgpack.Timestamp):
             raise TypeError(
                 "a message holds text, bytes, numbers, lists, dicts, booleans and None, not"
-                " msgpack.ExtType: send its code and its data"
+                f" msgpack.{type(value).__name__}: send what it was made of"
             )
-        for each in value:
-            _refuse_what_is_not_plain(each)
-    elif isinstance(value, msgpack.Timestamp):
-        raise TypeError(
-            "a message holds text, bytes, numbers, lists, dicts, booleans and None, not"
-            " msgpack.Timestamp: send a number of seconds"
-        )
+        elif isinstance(value, list | tuple):
+            rest.extend(each for each in value if type(each) not in _PLAIN)
 
 
 def decoded(content: bytes, is_text: bool | None) -> dict[str, Any]:

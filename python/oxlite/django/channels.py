@@ -97,18 +97,17 @@ class OxliteChannelLayer(BaseChannelLayer):
 
     def _cable(self) -> cable.Cable:
         """That of the file that the settings name now."""
-        name = self._path
-        if name is None:
-            name = self._database_path()
+        name = self._path or str(connections.settings[self._alias]["NAME"])
         found = self._cables.get(name)
         if found is None:
+            self._check_database()
             with self._lock:
                 if name not in self._cables:
                     self._made(name)
                 found = self._cables[name]
         return found
 
-    def _database_path(self) -> str:
+    def _check_database(self) -> None:
         assert self._alias is not None
         wrapper: Any = connections[self._alias]
         if wrapper.vendor != "sqlite":
@@ -123,7 +122,6 @@ class OxliteChannelLayer(BaseChannelLayer):
                 " a file: DATABASES[...]['TEST'] = {'NAME': BASE_DIR / 'test.sqlite3'}; or use"
                 " 'channels.layers.InMemoryChannelLayer'"
             )
-        return str(wrapper.settings_dict["NAME"])
 
     async def send(self, channel: str, message: dict[str, Any]) -> None:
         """Send a message to a channel.
