@@ -193,6 +193,57 @@ def test_add_takes_the_place_of_what_nobody_can_read(tmp_path: Path) -> None:
         assert cache.get("k") == "mine"
 
 
+# What a power cut has mixed up; all of it: ``tests/cache_images``.
+
+
+def test_it_is_known_to_be_a_cache_before_it_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cache.db"
+    synced: list[tuple[str, bool]] = []
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        sync(descriptor)
+        name = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((str(name), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with Cache(path) as cache:
+        assert cache.set("k", 1)
+    assert synced == [(f"{path}-used", False), (str(tmp_path), False)]
+    # As it may be then: nothing but its length.
+    path.write_bytes(bytes(8192))
+    with Cache(path) as cache:
+        assert cache.set("k", 2)
+        assert cache.get("k") == 2
+    assert len(synced) == 2
+
+
+def test_pages_in_another_order_are_not_looked_at_for_ever(tmp_path: Path) -> None:
+    path, page_bytes = tmp_path / "cache.db", 4096
+    with Cache(path) as cache:
+        assert cache.set_many({f"k{n}": n for n in range(4000)}) == []
+    content = path.read_bytes()
+    pages = [content[n : n + page_bytes] for n in range(0, len(content), page_bytes)]
+    leaves = [n for n, page in enumerate(pages) if n and page[0] == 0x0D]
+    # Each is sound in itself, so SQLite does not notice.
+    for seed in range(4):
+        shuffled = leaves.copy()
+        random.Random(seed).shuffle(shuffled)
+        mixed = pages.copy()
+        for here, there in zip(leaves, shuffled, strict=True):
+            mixed[here] = pages[there]
+        path.write_bytes(b"".join(mixed))
+        with Cache(path) as cache:
+            assert all(cache.get(f"k{n}", n) == n for n in range(0, 4000, 50))
+            assert set(cache) <= {f"k{n}" for n in range(4000)}
+            cache.prune()
+            cache.delete_pattern("k*")
+            assert cache.set("k", seed)
+            assert cache.get("k") == seed
+
+
 # Values.
 
 

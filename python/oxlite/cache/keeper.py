@@ -26,7 +26,7 @@ from oxlite.cache.locks import lock_of_key, pauses
 from oxlite.cache.recency import NEVER
 from oxlite.cache.statistics import CacheStatistics
 from oxlite.cache.steps import Compute, Many, Pause, Steps, Write
-from oxlite.cache.upkeep import FIRST, LAST, SLICE, Upkeep
+from oxlite.cache.upkeep import FIRST, SLICE, Upkeep, after
 
 __all__ = ["Keeper"]
 
@@ -249,8 +249,7 @@ class Keeper(Upkeep):
             and (key := _text(raw)) is not None
             and matches(key)
         ]
-        full = len(rows) == SLICE and rows[-1][0] < LAST
-        return keys, rows[-1][0] + 1 if full else None
+        return keys, after(rows, begin, SLICE)
 
     def delete_pattern(self, pattern: str) -> Steps[int]:
         """Delete those of a pattern; how many were there."""

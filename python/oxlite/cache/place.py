@@ -137,6 +137,7 @@ class Place:
         for suffix in ("-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 Path(self.path + suffix).unlink()
+        recency.put_beside(self.path)
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, flags, 0o600))
 

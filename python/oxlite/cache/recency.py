@@ -18,10 +18,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-__all__ = ["NEVER", "Recency", "is_beside"]
+__all__ = ["NEVER", "Recency", "is_beside", "put_beside"]
 
 _SUFFIX: Final = "-used"
 _MAGIC: Final = b"oxlite cache, when entries were used, version 2\n"
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 _HEADER_BYTES: Final = 64
 _COUNTER_BYTES: Final = 8
 _BYTES_FOR_EACH: Final = 1024
@@ -69,11 +70,32 @@ def is_beside(path: str) -> bool:
         return False
 
 
+def put_beside(path: str) -> None:
+    """Before a cache is made there: from now on it is known to be one, also after a power cut.
+
+    This alone is synced. Else a power cut could leave a part of the new database and not this file,
+    and nobody would know whether the damaged one may be emptied.
+    """
+    if is_beside(path):
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path + _SUFFIX, _FLAGS, 0o600)
+        try:
+            os.pwrite(descriptor, _MAGIC, 0)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        folder = os.open(Path(path).parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
 def _mapped(path: str, count: int) -> "mmap.mmap | bytearray":
     """The file, or memory of this process alone where it cannot be had."""
     with contextlib.suppress(OSError, ValueError):
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = os.open(path, _FLAGS, 0o600)
         try:
             there = os.fstat(descriptor).st_size - _HEADER_BYTES
             if there >= _FEWEST * _COUNTER_BYTES and (there & (there - 1)) == 0:

@@ -6,6 +6,7 @@ Invariants:
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from oxlite import sqlite3
@@ -16,12 +17,12 @@ from oxlite.cache.eviction import LOOKED_AT, SAMPLE_SIZE, Budget, anywhere, vict
 from oxlite.cache.place import Place
 from oxlite.cache.steps import Read, Steps, Write
 
-__all__ = ["FIRST", "LAST", "SLICE", "Upkeep"]
+__all__ = ["FIRST", "SLICE", "Upkeep", "after"]
 
 FIRST: Final = -(2**63)
 """The number of the first key that there may be."""
 
-LAST: Final = 2**63 - 1
+_LAST: Final = 2**63 - 1
 SLICE: Final = 500
 """So many entries are looked at, or written, at once."""
 
@@ -96,5 +97,21 @@ class Upkeep(Access):
         gone: list[Any] | None = []
         if expired:
             gone = yield from self._write(store.DELETE_EXPIRED, (json.dumps(expired), until))
-        full = len(rows) == count and rows[-1][0] < LAST and gone is not None
-        return len(gone or ()), rows[-1][0] + 1 if full else None
+        return len(gone or ()), None if gone is None else after(rows, begin, count)
+
+
+def after(rows: Sequence[Sequence[Any]], begin: int, count: int) -> int | None:
+    """Where the entries after these begin; ``None`` where they were the last.
+
+    Each begins behind the one before it, or a file whose pages are in another order, which SQLite
+    does not notice, would be looked at for ever.
+
+    Args:
+        rows: Entries, with their number first.
+        begin: The number where these were to begin.
+        count: How many were asked for.
+    """
+    if len(rows) < count:
+        return None
+    last: int = rows[-1][0]
+    return last + 1 if begin <= last < _LAST else None
