@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.wait import until
 
 import oxlite
 from oxlite import sqlite3
@@ -597,3 +598,255 @@ def test_the_json_of_a_value_is_readable_by_any_program(tmp_path: Path) -> None:
     assert oxlite.connect(tmp_path / "cache.db").execute("PRAGMA integrity_check").fetchone() == (
         "ok",
     )
+
+
+# What somebody found who was told to break it.
+
+
+def test_the_first_calls_of_many_find_it_open(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.db", lazily=True)
+    errors: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            cache.get("k")
+            cache.set("k", 1)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+    async def main() -> None:
+        cache = aio.Cache(tmp_path / "aio.db")
+        assert await asyncio.gather(*(cache.get("k", "miss") for _ in range(20))) == ["miss"] * 20
+        await cache.close()
+
+    asyncio.run(main())
+
+
+def test_a_failed_set_takes_nothing_that_others_have_written_since(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    script = f"""
+import sys
+from oxlite.cache import Cache
+cache = Cache({str(path)!r}, size=None)
+print("ready", flush=True)
+sys.stdin.readline()
+assert cache.incr("n") == 11 and cache.delete("l") and cache.add("l", "won")
+cache.set("session", "new")
+print("done", flush=True)
+sys.stdin.readline()
+assert cache.get("n") == 11 and cache.get("l") == "won" and cache.get("session") == "new"
+print("good", flush=True)
+"""
+    with Cache(path, size=None, lock_timeout=0.1) as cache:
+        cache.set_many({"n": 10, "l": "there", "session": "old"})
+        pipe = subprocess.PIPE
+        other = subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe, text=True)
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdout.readline()
+        with closing(stdlib.connect(path, isolation_level=None)) as outsider:
+            outsider.execute("BEGIN IMMEDIATE")
+            assert not cache.set("n", 0)
+            assert sorted(cache.set_many({"l": 1, "session": 2})) == ["l", "session"]
+            assert cache.delete_many(["session"]) == 0
+            assert cache.get_many(["n", "l", "session"]) == {}
+        other.stdin.write("go\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "done\n"
+        for n in range(100):
+            cache.set(f"other{n}", n)
+        other.stdin.write("go\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "good\n"
+        # What is another row by now is seen.
+        assert cache.get_many(["n", "l", "session"]) == {"n": 11, "l": "won", "session": "new"}
+        other.communicate(timeout=30)
+
+
+def test_what_is_hidden_can_be_added(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    with Cache(path, lock_timeout=0.1) as cache, Cache(path, lock_timeout=0.1) as same:
+        cache.set("k", "old")
+        with closing(stdlib.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert not cache.set("k", "new")
+            assert not cache.replace("l", "new")
+        # All caches of the process know it.
+        assert same.get("k") is None
+        with pytest.raises(ValueError, match="not there"):
+            same.incr("k")
+        assert cache.add("k", "mine")
+        assert same.get("k") == "mine"
+
+
+def test_too_much_to_remember_hides_everything(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    keys = [f"k{n}" for n in range(12_000)]
+    with Cache(path, lock_timeout=0.1) as cache:
+        cache.set_many(dict.fromkeys(keys, "old"))
+        with closing(stdlib.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert cache.set_many(dict.fromkeys(keys, "new")) == keys
+            assert cache.get_many(keys) == {}
+        cache.set("k1", "new")
+        assert cache.get_many(keys) == {"k1": "new"}
+
+
+def test_a_counter_that_comes_and_goes_is_no_wrong_type(tmp_path: Path) -> None:
+    path, over = tmp_path / "cache.db", threading.Event()
+    with Cache(path) as cache, Cache(path) as other:
+
+        def come_and_go() -> None:
+            while not over.is_set():
+                other.delete("n")
+                other.add("n", 0)
+
+        thread = threading.Thread(target=come_and_go)
+        thread.start()
+        try:
+            for _ in range(3_000):
+                with suppress(ValueError):
+                    cache.incr("n")
+        finally:
+            over.set()
+            thread.join()
+
+
+def test_what_ends_a_computation_frees_its_lock(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with Cache(tmp_path / "cache.db") as cache:
+        try:
+            cache.get_or_set("k", interrupted)
+        except KeyboardInterrupt as error:
+            kept = error
+        lock = lock_of_key(str(tmp_path / "cache.db"), cache_number("k"))
+        assert lock.try_acquire()
+        lock.release()
+        assert kept.__traceback__ is not None
+
+
+def test_a_timeout_of_nothing_tries_once(tmp_path: Path) -> None:
+    with Cache(tmp_path / "cache.db", lock_timeout=0) as cache:
+        assert cache.set("k", 1)
+        with cache.lock("l", timeout=0):
+            pass
+
+
+def test_a_child_does_not_keep_the_lock_of_a_parent_that_was_killed(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    script = f"""
+import os, time
+from oxlite.cache import Cache
+cache = Cache({str(path)!r})
+def compute():
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    time.sleep(60)
+cache.get_or_set("k", compute)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    process.kill()
+    process.wait(30)
+    try:
+        lock = lock_of_key(str(path), cache_number("k"))
+        until(lock.try_acquire)  # the child may have only begun
+        lock.release()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("kind", ["many small", "tiny", "long keys", "three large", "growing"])
+def test_the_limit_is_kept_however_it_is_written(tmp_path: Path, kind: str) -> None:
+    size, rnd = 1 << 20, random.Random(1)
+    with Cache(tmp_path / "cache.db", size=size) as cache:
+        most = 0
+        for n in range(120):
+            values: dict[str, Any] = {}
+            if kind == "many small":
+                values = {f"k{n}-{m}": rnd.randbytes(300) for m in range(500)}
+            elif kind == "tiny":
+                values = {f"k{n}-{m}": b"x" for m in range(500)}
+            elif kind == "long keys":
+                values = {f"{chr(0x1F600 + m)}{n}" * 1_000: b"x" for m in range(5)}
+            elif kind == "three large":
+                values = {f"k{n}-{m}": rnd.randbytes(size // 5) for m in range(3)}
+            else:
+                values = {f"k{m}": rnd.randbytes(n * 20) for m in range(300)}
+            cache.set_many(values)
+            most = max(most, cache.stats().used_bytes)
+        cache.set("large", rnd.randbytes(size // 5))
+        most = max(most, cache.stats().used_bytes)
+        assert most <= 1.05 * size
+        assert cache.stats().entries > 0
+
+
+def test_a_value_that_is_no_utf_8_hides_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    with Cache(path) as cache:
+        cache.set_many({f"k{n}": n for n in range(100)})
+        bad = "INSERT INTO oxlite_cache_entry VALUES (?, 'bad', 0, 0, CAST(x'ff61' AS TEXT))"
+        table(path, bad, cache_number("bad"))
+        keys = [f"k{n}" for n in range(100)]
+        assert len(cache.get_many([*keys, "bad"])) == 100
+        assert cache.add("bad", 1)
+
+
+def test_triggers_and_views_of_others_are_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    with Cache(path) as cache:
+        cache.set("k", "old")
+        table(
+            path,
+            "CREATE TRIGGER ignored BEFORE INSERT ON oxlite_cache_entry"
+            " BEGIN SELECT RAISE(IGNORE); END",
+        )
+        assert cache.set("k", "new")
+        assert cache.get("k") == "new"
+    utf_16 = tmp_path / "utf16.db"
+    table(utf_16, "PRAGMA encoding = 'UTF-16'")
+    with closing(stdlib.connect(utf_16)) as other:
+        other.execute("PRAGMA encoding = 'UTF-16'")
+        other.execute("CREATE TABLE oxlite_cache_entry (a)")
+    with pytest.raises(sqlite3.OperationalError, match="not in UTF-8"):
+        Cache(utf_16)
+
+
+def test_a_file_that_is_gone_and_cannot_be_made_is_read_no_longer(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Cache(folder / "cache.db") as cache:
+        cache.set("k", 1)
+        folder.rename(tmp_path / "elsewhere")
+        time.sleep(1.1)
+        assert cache.get("k", "miss") == "miss"
+        assert not cache.set("l", 2)
+        (tmp_path / "elsewhere").rename(folder)
+        time.sleep(1.1)
+        assert cache.get("k") == 1
+
+
+def test_a_link_leads_to_one_cache(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "real" / "cache.db")
+    with Cache(link) as one, Cache(tmp_path / "real" / "cache.db") as other:
+        one.set("k", 1)
+        assert other.get("k") == 1
+        assert (tmp_path / "real" / "cache.db").stat().st_mode & 0o777 == 0o600
+        with one.lock("l"), pytest.raises(TimeoutError), other.lock("l", timeout=0.05):
+            pass

@@ -14,16 +14,14 @@ from typing import Any, Final
 from oxlite import sqlite3
 from oxlite.cache import store
 from oxlite.cache.entry import Codec
+from oxlite.cache.hidden import hidden_of
 from oxlite.cache.place import Place, is_damage, is_misshapen
 from oxlite.cache.recency import Recency
 from oxlite.cache.steps import Blocking, Read, Steps, Write
 
-__all__ = ["Access", "Row", "milliseconds"]
+__all__ = ["Access", "milliseconds"]
 
-Row = Sequence[Any]
-"""Value and expiry, as they are stored."""
-
-_VOID_AT_MOST: Final = 10_000
+_AT_ONCE: Final = 500
 
 
 def milliseconds() -> int:
@@ -46,7 +44,7 @@ class Access:
         hits: How many keys were found.
         misses: How many were not.
         failures: How often the file could not be read or written.
-        void: Numbers of keys whose value in the file is not theirs, since it could not be written.
+        hidden: What stands in the file and is not to be seen, since it could not be replaced.
     """
 
     def __init__(self, place: Place, codec: Codec) -> None:
@@ -55,7 +53,7 @@ class Access:
         self.recency: Recency | None = None
         self.note: Callable[[int], None] = _forget
         self.hits = self.misses = self.failures = 0
-        self.void: set[int] = set()
+        self.hidden = hidden_of(place.path)
 
     def use(self, recency: Recency) -> None:
         """From now on it is noted there when entries are used."""
@@ -79,20 +77,28 @@ class Access:
             return None
         return rows
 
+    def _hide(self, numbers: Sequence[int]) -> Steps[None]:
+        """What stands there could not be replaced or deleted, and is not to be seen."""
+        for begin in range(0, len(numbers), _AT_ONCE):
+            part = numbers[begin : begin + _AT_ONCE]
+            try:
+                rows = yield Read(store.ROWS, (json.dumps(part),))
+            except (sqlite3.Error, OSError):
+                for number in part:
+                    self.hidden.hide(number, None)
+            else:
+                # Where nothing stands there is nothing to hide.
+                for number, *row in rows:
+                    self.hidden.hide(number, row)
+
     def _deleted_numbers(self, numbers: Sequence[int]) -> Steps[list[bool] | None]:
         parameters = (json.dumps(numbers), milliseconds())
         rows = yield from self._write(store.DELETE_IDS, parameters)
         if rows is None:
-            for number in numbers:
-                self._is_void(number)
             return None
-        self.void.difference_update(numbers)
+        for number in numbers:
+            self.hidden.show(number)
         return [bool(row[0]) for row in rows]
-
-    def _is_void(self, number: int) -> None:
-        """What the file has for it is not to be seen here: it could not be replaced."""
-        if len(self.void) < _VOID_AT_MOST:
-            self.void.add(number)
 
     def _survive(self, error: Exception, sql: str, parameters: Sequence[Any]) -> Steps[None]:
         """A cache may forget, and must not bring a site down.

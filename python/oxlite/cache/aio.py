@@ -22,6 +22,7 @@ from oxlite.cache import cache as blocking
 from oxlite.cache import locks
 from oxlite.cache.entry import ABSENT, Serializer, checked
 from oxlite.cache.memoized import key_of, prefix_of
+from oxlite.cache.place import harden
 from oxlite.cache.recency import Recency
 from oxlite.cache.statistics import CacheStatistics
 from oxlite.cache.steps import Blocking, Compute, Many, Pause, Read, Step, Steps, Write
@@ -95,7 +96,9 @@ class Cache:
         self._database: Database | None = None
         self._look_at = self._look_to_write_at = self._open_at = 0.0
         self._why: Exception | None = None
+        self._repairs = 0
         self._is_closed = False
+        self._closing: set[asyncio.Future[None]] = set()
 
     async def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401
         """See ``oxlite.cache.Cache``, as for the rest."""
@@ -291,17 +294,19 @@ class Cache:
 
     async def _reach(self, is_to_write: bool) -> None:
         """Open the file, or open it anew where it was deleted or replaced."""
-        now = time.monotonic()
-        if now < (self._look_to_write_at if is_to_write else self._look_at):
+        now, repairs = time.monotonic(), self._keeper.place.repairs
+        look_at = self._look_to_write_at if is_to_write else self._look_at
+        if self._file is not None and now < look_at and repairs == self._repairs:
             return
         self._look_at = now + blocking.LOOK_SECONDS
         self._look_to_write_at = now + blocking.LOOK_TO_WRITE_SECONDS
         place = self._keeper.place
-        if self._file is not None and place.identity() == self._file:
+        is_there = self._file is not None and place.identity() == self._file
+        if is_there and repairs == self._repairs:
             return
         if self._is_closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed cache.")
-        if self._file is not None:
+        if self._file is not None and not is_there:
             place.say("the file was deleted or replaced, and is empty again")
         elif now < self._open_at and self._why is not None:
             raise self._why
@@ -309,22 +314,34 @@ class Cache:
             file = await asyncio.to_thread(place.prepare)
         except (sqlite3.Error, OSError) as error:
             self._why, self._open_at = error, now + blocking.AGAIN_SECONDS
+            # What was there is read no longer.
+            self._use(None)
             raise
         self._use(file)
 
     def _use(self, file: tuple[int, int] | None) -> None:
-        """From now on that file is used, unless another task has seen to it."""
+        """From now on that file is used, or none; unless another task has seen to it."""
         place = self._keeper.place
-        if self._keeper.recency is None:
-            self._keeper.use(Recency(place.path, self._size or blocking.SMALLEST_SIZE_BYTES))
         with self._lock:
-            if self._file == file:
+            is_known = self._file == file and self._repairs == place.repairs
+            if is_known or self._is_closed:
                 return
-            # The one before is closed when nobody uses it any more.
-            self._file, self._why = file, None
-            self._database = Database(
-                place.path,
-                self._profile,
-                timeout=self._lock_timeout,
-                pragmas=dict(place.pragmas),
-            )
+            self._repairs = place.repairs
+            before, self._database, self._file = self._database, None, file
+            if file is not None:
+                self._why = None
+                if self._keeper.recency is None:
+                    size = self._size or blocking.SMALLEST_SIZE_BYTES
+                    self._keeper.use(Recency(place.path, size))
+                self._database = Database(
+                    place.path,
+                    self._profile,
+                    timeout=self._lock_timeout,
+                    pragmas=dict(place.pragmas),
+                    setup=harden,
+                )
+        if before is not None:
+            # Others may be using it; it waits for them.
+            closing = asyncio.ensure_future(before.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)

@@ -24,7 +24,7 @@ from oxlite.cache.entry import ABSENT, Codec, Serializer, checked
 from oxlite.cache.keeper import Keeper
 from oxlite.cache.locks import NamedLock
 from oxlite.cache.memoized import key_of, prefix_of
-from oxlite.cache.place import Place
+from oxlite.cache.place import Place, harden
 from oxlite.cache.recency import Recency
 from oxlite.cache.statistics import CacheStatistics
 from oxlite.cache.steps import Blocking, Compute, Many, Pause, Read, Step, Steps, Write
@@ -87,7 +87,7 @@ def keeper_of(
     given = (secret_key,) if isinstance(secret_key, str | bytes) else secret_key
     keys = [key.encode() if isinstance(key, str) else key for key in given]
     codec = Codec(serializer, keys, compress_above)
-    return Keeper(Place(str(Path(path).absolute()), size, profile, lock_timeout), codec, size)
+    return Keeper(Place(str(Path(path).resolve()), size, profile, lock_timeout), codec, size)
 
 
 class Cache:
@@ -151,10 +151,13 @@ class Cache:
     def _begin(self) -> None:
         """Begin with no connection, in this process."""
         self._lock = threading.Lock()
+        # Held by the thread that opens the file; the others wait for it.
+        self._opening = threading.Lock()
         self._file: tuple[int, int] | None = None
         self._database: Database | None = None
         self._reader: sqlite3.Connection | None = None
         self._look_at = self._look_to_write_at = 0.0
+        self._repairs = 0
         self._open_at = 0.0
         self._why: Exception | None = None
 
@@ -168,7 +171,7 @@ class Cache:
             ValueError: It is longer than 65,536 bytes, or no valid Unicode.
         """
         reader, keeper = self._reader, self._keeper
-        if reader is None or time.monotonic() >= self._look_at or keeper.void:
+        if reader is None or time.monotonic() >= self._look_at or keeper.hidden:
             return self._slowly(key, default)
         number = cache_number(key if type(key) is str and len(key) < 16_384 else checked(key))
         try:
@@ -407,6 +410,9 @@ class Cache:
         except StopIteration as end:
             found: _T = end.value
             return found
+        finally:
+            # After Ctrl-C, say, a lock is let go at once.
+            steps.close()
 
     def _done(self, step: Step) -> Any:  # noqa: ANN401
         method = _METHODS.get(type(step))
@@ -438,33 +444,48 @@ class Cache:
         Raises:
             oxlite.sqlite3.Error, OSError: It cannot be opened.
         """
-        now = time.monotonic()
-        if now >= (self._look_to_write_at if is_to_write else self._look_at):
-            self._look_at = now + LOOK_SECONDS
-            self._look_to_write_at = now + LOOK_TO_WRITE_SECONDS
-            if self._file is None or self._keeper.place.identity() != self._file:
-                if self._file is not None:
-                    self._keeper.place.say("the file was deleted or replaced, and is empty again")
-                elif now < self._open_at and self._why is not None:
-                    raise self._why
-                self._open()
+        now, repairs = time.monotonic(), self._keeper.place.repairs
+        look_at = self._look_to_write_at if is_to_write else self._look_at
+        if self._file is not None and now < look_at and repairs == self._repairs:
+            return
+        with self._opening:
+            place = self._keeper.place
+            if self._file is not None:
+                self._look_at = now + LOOK_SECONDS
+                self._look_to_write_at = now + LOOK_TO_WRITE_SECONDS
+                if place.identity() == self._file:
+                    if repairs == self._repairs:
+                        return
+                else:
+                    place.say("the file was deleted or replaced, and is empty again")
+            elif now < self._open_at and self._why is not None:
+                raise self._why
+            self._open()
 
     def _open(self) -> None:
         place = self._keeper.place
         if self._is_closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed cache.")
+        database, reader, file = None, None, None
         try:
             database, reader, file = self._opened()
         except (sqlite3.Error, OSError) as error:
             self._why, self._open_at = error, time.monotonic() + AGAIN_SECONDS
             raise
-        if self._keeper.recency is None:
-            self._keeper.use(Recency(place.path, self._size or SMALLEST_SIZE_BYTES))
-        with self._lock:
-            database, self._database = self._database, database  # type: ignore[assignment]
-            reader, self._reader = self._reader, reader  # type: ignore[assignment]
-            self._file, self._why = file, None
-        _let_go(database, reader)
+        else:
+            self._why, self._repairs = None, place.repairs
+            if self._keeper.recency is None:
+                self._keeper.use(Recency(place.path, self._size or SMALLEST_SIZE_BYTES))
+        finally:
+            # What was there is read no longer, also where there is nothing now.
+            with self._lock:
+                if self._is_closed:
+                    file = None
+                else:
+                    database, self._database = self._database, database
+                    reader, self._reader = self._reader, reader
+                self._file = file
+            _let_go(database, reader)
 
     def _opened(self) -> tuple[Database, sqlite3.Connection, tuple[int, int]]:
         """Connections to the file as it is now."""
@@ -473,7 +494,12 @@ class Cache:
             file = place.prepare()
             pragmas = dict(place.pragmas)
             options = {"timeout": self._lock_timeout, "pragmas": pragmas}
-            database = Database(place.path, self._profile, **options)  # type: ignore[arg-type]
+            database = Database(
+                place.path,
+                self._profile,
+                setup=harden,
+                **options,  # type: ignore[arg-type]
+            )
             try:
                 reader = connect(
                     place.path,
@@ -482,6 +508,7 @@ class Cache:
                     isolation_level=None,
                     **options,  # type: ignore[arg-type]
                 )
+                harden(reader)
                 only_read(reader)
             except BaseException:
                 database.close()

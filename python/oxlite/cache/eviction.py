@@ -4,8 +4,9 @@ Entries lie in the order of numbers that are evenly distributed, so those after 
 random sample, and lie in the same pages.
 
 Invariants:
-- As long as the limit is exceeded, twice as much goes as is written, whatever is written.
-- The work after one write is bounded by what it has written, so that no write is long.
+- As long as the limit is exceeded, twice as much goes as is written, whatever is written; and what
+  would exceed it by far is not written.
+- The work for one write is bounded in time, so that no write is long.
 """
 
 import json
@@ -16,10 +17,19 @@ from typing import Any, Final
 
 from oxlite.cache.recency import NEVER, Recency
 
-__all__ = ["LOOKED_AT", "SAMPLE_SIZE", "Budget", "anywhere", "cost_of", "victims"]
+__all__ = [
+    "LARGE_SAMPLE_SIZE",
+    "LOOKED_AT",
+    "SAMPLE_SIZE",
+    "Budget",
+    "anywhere",
+    "cost_of",
+    "victims",
+]
 
 SAMPLE_SIZE: Final = 64
-"""So many entries are looked at, of which a quarter goes at the most."""
+LARGE_SAMPLE_SIZE: Final = 1024
+"""So many are looked at, of which a quarter goes at the most; the more where they are small."""
 
 
 _PARTS: Final = 512
@@ -57,44 +67,57 @@ class Budget:
         if size is not None:
             self._step = max(min(_LEAST_STEP, size // 64), min(size // _PARTS, _MOST_STEP))
         # Other processes write as well until this one looks again.
-        self._limit = 0 if size is None else size - 4 * self._step
-        self._written = 0
-        self._over = self._owed = 0
-        self._entries = 0
+        self._begin = 0 if size is None else size - 4 * self._step
+        self._end = 0 if size is None else size + size // 64
+        self._used = 0
+        self._written = self._owed = self._entries = 0
+
+    @property
+    def slice_cost(self) -> int:
+        """So much may be written before one looks again."""
+        return max(self._step, _SLICE)
 
     def note(self, cost: int, entries: int) -> bool:
         """So much was written; whether there is something to do for it."""
         self._written += cost
+        self._used += cost
         self._entries += entries
-        if self._over > 0:
-            self._owed = min(self._owed, self._over) + 2 * cost
+        if self._step and self._used > self._begin:
+            self._owed += 2 * cost
         return (
             self._entries >= _LOOK_EACH
             or self._owed >= _SLICE
             or (self._step > 0 and self._written >= self._step)
         )
 
-    def must_measure(self, coming: int = 0) -> bool:
-        """Whether it is time to see how large the cache is, before so much is written."""
-        return self._step > 0 and self._written + coming >= self._step
+    def must_measure(self) -> bool:
+        """Whether it is time to see how large the cache is."""
+        return self._step > 0 and self._written >= self._step
 
-    def measured(self, used: int, coming: int = 0) -> None:
+    def measured(self, used: int) -> None:
         """So many bytes are in use."""
         self._written = 0
-        self._over = used + coming - self._limit
-        if self._over <= 0:
-            self._owed = 0
-        elif coming:
-            self._owed = max(self._owed, self._over)
+        self._used = used
+        over = used - self._begin
+        # What others have written is to go as well, a part with each look.
+        self._owed = 0 if over <= 0 else min(max(self._owed, over // 4), over)
 
-    def due(self, at_least: int = _SLICE) -> int:
+    def due(self) -> int:
         """How much has to go now."""
-        return self._owed if self._owed >= at_least and self._over > 0 else 0
+        return self._owed if self._owed >= _SLICE else 0
+
+    def has_room(self, cost: int) -> bool:
+        """Whether so much may be written and the limit is kept, nearly."""
+        return self._step == 0 or self._used + cost <= self._end
+
+    def missing(self, cost: int) -> int:
+        """How much has to go before so much can be written."""
+        return max(0, self._used + cost - self._begin)
 
     def freed(self, cost: int) -> None:
         """So much has gone."""
         self._owed = max(0, self._owed - cost)
-        self._over -= cost
+        self._used -= cost
 
     def must_prune(self) -> bool:
         """Whether it is time to look for what has expired."""

@@ -8,10 +8,13 @@ Invariants:
 - Whoever computes a value for all is known by a lock that ends with him.
 """
 
+import asyncio
+import contextlib
 import fnmatch
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -19,13 +22,14 @@ from typing import Any, Final
 
 from oxlite import sqlite3
 from oxlite.cache import store
-from oxlite.cache.access import Row, milliseconds
+from oxlite.cache.access import milliseconds
 from oxlite.cache.entry import ABSENT, number_of
-from oxlite.cache.eviction import SAMPLE_SIZE, anywhere, cost_of
+from oxlite.cache.eviction import anywhere, cost_of
+from oxlite.cache.hidden import Row
 from oxlite.cache.locks import lock_of_key, pauses
 from oxlite.cache.recency import NEVER
 from oxlite.cache.statistics import CacheStatistics
-from oxlite.cache.steps import Compute, Many, Pause, Steps, Write
+from oxlite.cache.steps import Compute, Many, Pause, Read, Steps, Write
 from oxlite.cache.upkeep import FIRST, SLICE, Upkeep, after
 
 __all__ = ["Keeper"]
@@ -38,9 +42,14 @@ _SLICE_COST: Final = 1 << 20
 _NESTED_SECONDS: Final = 1.0
 _TRIES_AT_MOST: Final = 100
 _OLDEST_OF: Final = 1_000
+_NUMBER_COST: Final = 8
+_MANY_SECONDS: Final = 2.0
+"""For so long ``set_many`` waits for what has to go before a slice of it."""
 
-_computing: ContextVar[frozenset[tuple[str, int]]] = ContextVar("computing", default=frozenset())
-"""Which keys, of which files, are being computed here."""
+_computing: ContextVar[frozenset[tuple[str, int, int]]] = ContextVar(
+    "computing", default=frozenset()
+)
+"""Which keys, of which files, are being computed here, and by which task or thread."""
 
 
 def _expiry(timeout: float | None) -> int | None:
@@ -98,8 +107,6 @@ class Keeper(Upkeep):
         number = number_of(key)
         encoded = self.codec.encoded(key, value, expires_at)
         rows = yield from self._put(store.SET, (number, key, expires_at, encoded))
-        if rows is None:
-            self._is_void(number)
         return rows is not None
 
     def add(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
@@ -114,11 +121,14 @@ class Keeper(Upkeep):
             rows = yield from self._put(store.ADD, (*given, milliseconds()))
             if rows is None or rows:
                 return bool(rows)
-            row = yield from self._row(key)
-            if row is not None and self._live(key, row) is not ABSENT:
+            rows = yield from self._read(store.ROW, (number,))
+            if not rows:
+                continue
+            row = rows[0]
+            if not self.hidden.hides(number, row) and self._live(key, row) is not ABSENT:
                 return False
-            # It has a value that nobody can read, or had one until just now.
-            if row is not None and (yield from self._put(store.SWAP, (*given, *row))):
+            # It has a value that nobody can read, or that is not to be seen.
+            if (yield from self._put(store.SWAP, (*given, *row))):
                 return True
         return False
 
@@ -154,23 +164,32 @@ class Keeper(Upkeep):
         if type(delta) is not int:
             raise TypeError(f"delta is an int, not {type(delta).__name__}")
         number = number_of(key)
-        rows = []
-        if -(2**63) <= delta < 2**63:
-            statement = (store.INCR, (number, key, delta, milliseconds()))
+        statement = (store.INCR, (number, key, delta, milliseconds()))
+        is_possible = -(2**63) <= delta < 2**63
+        for _ in range(_TRIES_AT_MOST):
             try:
-                if number in self.void:
-                    yield Write(store.DELETE, (number, key, 0))
-                    self.void.discard(number)
-                rows = yield Write(*statement)
+                if self.hidden:
+                    rows = yield Read(store.ROW, (number,))
+                    if rows and self.hidden.hides(number, rows[0]):
+                        yield Write(store.DELETE_ROW, (number, *rows[0]))
+                        self.hidden.show(number)
+                rows = (yield Write(*statement)) if is_possible else []
             except (sqlite3.Error, OSError) as error:
                 yield from self._survive(error, *statement)
                 raise
-        if rows:
-            self.note(number)
-            total: int = rows[0][0]
-            return total
-        if not (yield from self.has(key)):
-            raise ValueError(f"{key!r} is not there")
+            if rows:
+                self.note(number)
+                if self._budget.note(_NUMBER_COST, 1):
+                    yield from self._tidy()
+                total: int = rows[0][0]
+                return total
+            row = yield from self._row(key)
+            value = ABSENT if row is None else self._live(key, row)
+            if value is ABSENT:
+                raise ValueError(f"{key!r} is not there")
+            if type(value) is not int or not -(2**63) <= value + delta < 2**63:
+                break
+            # Somebody has set it just now.
         raise TypeError(f"the value of {key!r}, or the sum, is no whole number of 64 bits")
 
     def delete(self, key: str) -> Steps[bool]:
@@ -186,12 +205,16 @@ class Keeper(Upkeep):
         every = list(numbers)
         for begin in range(0, len(every), SLICE):
             part = every[begin : begin + SLICE]
-            asked = [numbers[key] for key in part if numbers[key] not in self.void]
-            rows = (yield from self._read(store.GET_MANY, (json.dumps(asked),))) if asked else []
+            asked = [numbers[key] for key in part]
+            rows = yield from self._read(store.GET_MANY, (json.dumps(asked),))
             by_number = {row[0]: row for row in rows}
             for key in part:
                 row = by_number.get(numbers[key])
-                if row is not None and row[1] == key.encode(errors="replace"):
+                if (
+                    row is not None
+                    and row[1] == key.encode(errors="replace")
+                    and not (self.hidden and self.hidden.hides(numbers[key], row[2:]))
+                ):
                     value = self._live(key, row[2:])
                     if value is not ABSENT:
                         found[key] = value
@@ -208,23 +231,30 @@ class Keeper(Upkeep):
             return []
         refused: list[str] = []
         sets: list[Row] = []
-        cost = 0
+        cost, most = 0, min(_SLICE_COST, self._budget.slice_cost)
+        has_failed = False
         for key, value in values.items():
+            number = number_of(key)
             encoded = self.codec.encoded(key, value, expires_at)
-            if self._is_too_large(encoded):
+            if has_failed or self._is_too_large(encoded):
                 refused.append(key)
                 continue
-            sets.append((number_of(key), key, expires_at, encoded))
+            sets.append((number, key, expires_at, encoded))
             cost += cost_of(_length(sets[-1]))
-            if len(sets) >= SLICE or cost >= _SLICE_COST:
-                refused += yield from self._put_many(sets, cost)
+            if len(sets) >= SLICE or cost >= most:
+                failed = yield from self._put_many(sets, cost)
+                # The others would wait as long, one after the other.
+                has_failed = bool(failed)
+                refused += failed
                 sets, cost = [], 0
         if sets:
-            refused += yield from self._put_many(sets, cost)
-        large = [key for key in refused if number_of(key) not in self.void]
-        if large:
-            self.place.say(f"{len(large)} values are larger than a quarter of its size")
-            yield from self.delete_many(large)
+            failed = yield from self._put_many(sets, cost)
+            has_failed = has_failed or bool(failed)
+            refused += failed
+        if has_failed:
+            yield from self._hide([number_of(key) for key in refused])
+        elif refused:
+            yield from self.delete_many(refused)
         return refused
 
     def delete_many(self, keys: Iterable[str]) -> Steps[int]:
@@ -234,7 +264,11 @@ class Keeper(Upkeep):
         for begin in range(0, len(numbers), SLICE):
             part = numbers[begin : begin + SLICE]
             live = yield from self._deleted_numbers(part)
-            deleted += sum(live or ())
+            if live is None:
+                # The others would wait as long, one after the other.
+                yield from self._hide(numbers[begin:])
+                break
+            deleted += sum(live)
         return deleted
 
     def keys_from(self, begin: int, pattern: str) -> Steps[tuple[list[str], int | None]]:
@@ -244,10 +278,7 @@ class Keeper(Upkeep):
         keys = [
             key
             for number, raw, is_live in rows
-            if is_live
-            and number not in self.void
-            and (key := _text(raw)) is not None
-            and matches(key)
+            if is_live and (key := _text(raw)) is not None and matches(key)
         ]
         return keys, after(rows, begin, SLICE)
 
@@ -269,7 +300,7 @@ class Keeper(Upkeep):
         """Delete all; whether that was possible."""
         rows = yield from self._write(store.CLEAR, ())
         if rows is not None:
-            self.void.clear()
+            self.hidden.clear()
         return rows is not None
 
     # Computed once.
@@ -287,12 +318,13 @@ class Keeper(Upkeep):
         found = self.found(key, row)
         if found is not ABSENT:
             return found
-        here = (self.place.path, number_of(key))
-        outer = _computing.get()
+        here = (self.place.path, number_of(key), _me())
+        # What a task or thread computes that was begun in the midst is another one's.
+        outer = frozenset(one for one in _computing.get() if one[2] == here[2])
         if here in outer:
             # It is computing this very key, and asks for it.
             return (yield from self._computed(key, default, timeout))
-        lock = lock_of_key(*here)
+        lock = lock_of_key(*here[:2])
         # Two that compute for each other would wait for ever.
         left = pauses(min(wait_at_most, _NESTED_SECONDS) if outer else wait_at_most)
         try:
@@ -319,8 +351,10 @@ class Keeper(Upkeep):
                 return found
             return (yield from self._computed(key, default, timeout))
         finally:
-            _computing.reset(token)
             lock.release()
+            # Where a loop was closed in the midst, it ends in another context.
+            with contextlib.suppress(ValueError):
+                _computing.reset(token)
 
     # The whole.
 
@@ -380,54 +414,71 @@ class Keeper(Upkeep):
 
     def _row(self, key: str) -> Steps[Row | None]:
         number = number_of(key)
-        if number in self.void:
-            return None
         rows = yield from self._read(store.GET, (number, key))
-        return rows[0] if rows else None
+        if not rows or (self.hidden and self.hidden.hides(number, rows[0])):
+            return None
+        row: Row = rows[0]
+        return row
 
     def _deleted(self, key: str) -> Steps[bool | None]:
         """Delete it; whether it was there, ``None`` if it could not be deleted."""
         number = number_of(key)
+        was_hidden = bool(self.hidden) and (yield from self._row(key)) is None
         rows = yield from self._write(store.DELETE, (number, key, milliseconds()))
         if rows is None:
-            self._is_void(number)
+            yield from self._hide([number])
             return None
-        was_void = number in self.void
-        self.void.discard(number)
-        return bool(rows) and bool(rows[0][0]) and not was_void
+        self.hidden.show(number)
+        return bool(rows) and bool(rows[0][0]) and not was_hidden
 
     def _put(self, sql: str, parameters: Sequence[Any]) -> Steps[list[Any] | None]:
         """Write a value; the rows that came back, ``None`` if it could not be written."""
         number, key, _, encoded = parameters[:4]
+        cost = cost_of(_length(parameters))
+        what = None
         if self._is_too_large(encoded):
+            what = f"a value of {len(encoded):,} bytes is more than a quarter of its size"
+        elif not (self._budget.has_room(cost) or (yield from self._has_room(cost))):
+            what = f"there is no room for {cost:,} bytes so soon"
+        if what is not None:
             self.failures += 1
-            self.place.say(f"a value of {len(encoded):,} bytes is more than a quarter of its size")
-            if sql is store.SET:
+            self.place.say(what)
+            if sql is not store.ADD:
                 yield from self._deleted(key)
             return None
-        cost = cost_of(_length(parameters))
-        if cost > SAMPLE_SIZE * 64 and self._budget.must_measure(cost):
-            yield from self._make_room(cost)
+        if self.hidden.is_everything and (yield from self._write(store.CLEAR, ())) is not None:
+            self.hidden.clear()
+        # Before it is written, or somebody could take it for one that was never used.
+        self.note(number)
         rows = yield from self._write(sql, parameters)
-        if rows is not None and (rows or sql is store.SET):
-            self.note(number)
-            self.void.discard(number)
-            if self._budget.note(cost, 1) or self.void:
+        if rows is None:
+            if sql is not store.ADD:
+                yield from self._hide([number])
+        elif rows or sql is store.SET:
+            if self.hidden:
+                self.hidden.show(number)
+            if self._budget.note(cost, 1) or self.hidden:
                 yield from self._tidy()
         return rows
 
     def _put_many(self, sets: Sequence[Row], cost: int) -> Steps[list[str]]:
-        try:
-            yield Many(store.SET, sets)
-        except (sqlite3.Error, OSError) as error:
-            yield from self._survive(error, store.SET, sets[0])
-            for number, *_ in sets:
-                self._is_void(number)
+        """Write several; the keys that could not be written: none, or all."""
+        is_done = yield from self._has_room(cost, _MANY_SECONDS)
+        if is_done:
+            try:
+                yield Many(store.SET, sets)
+            except (sqlite3.Error, OSError) as error:
+                yield from self._survive(error, store.SET, sets[0])
+                is_done = False
+        else:
+            self.failures += 1
+            self.place.say(f"there is no room for {cost:,} bytes so soon")
+        if not is_done:
             return [key for _, key, *_ in sets]
         for number, *_ in sets:
             self.note(number)
-        self.void.difference_update(number for number, *_ in sets)
-        if self._budget.note(cost, len(sets)) or self.void:
+            self.hidden.show(number)
+        if self._budget.note(cost, len(sets)) or self.hidden:
             yield from self._tidy()
         return []
 
@@ -441,4 +492,12 @@ def _text(raw: Any) -> str | None:  # noqa: ANN401
 
 def _length(parameters: Sequence[Any]) -> int:
     key, value = parameters[1], parameters[3]
-    return len(key) + (len(value) if isinstance(value, bytes) else 8)
+    length = len(key) if key.isascii() else len(key.encode(errors="replace"))
+    return length + (len(value) if isinstance(value, bytes) else 8)
+
+
+def _me() -> int:
+    """This task, or else this thread."""
+    with contextlib.suppress(RuntimeError):
+        return id(asyncio.current_task())
+    return threading.get_ident()

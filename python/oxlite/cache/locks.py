@@ -15,12 +15,26 @@ from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+from weakref import WeakSet
 
 __all__ = ["FileLock", "NamedLock", "lock_of_file", "lock_of_key", "pauses"]
 
 _SUFFIX: Final = "-locks"
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.0005, 0.005
 _RANGE: Final = 2**61
+
+
+_held: "WeakSet[FileLock]" = WeakSet()
+
+
+def _let_go_in_child() -> None:
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # Or a child would keep the lock of a parent that is killed.
+    os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 class FileLock:
@@ -64,6 +78,7 @@ class FileLock:
                 raise
             if is_there:
                 self._descriptor, self._pid = descriptor, os.getpid()
+                _held.add(self)
                 return True
             # Somebody has deleted the file: others lock another one.
             os.close(descriptor)

@@ -24,7 +24,7 @@ from oxlite.cache import recency, store
 from oxlite.cache.locks import lock_of_file, pauses
 from oxlite.connection import ProfileName, connect
 
-__all__ = ["Place", "is_damage", "is_misshapen"]
+__all__ = ["Place", "harden", "is_damage", "is_misshapen"]
 
 _log = logging.getLogger("oxlite.cache")
 
@@ -48,6 +48,8 @@ class Place:
         path: The file.
         pragmas: What its connections set beside the profile.
         resets: How often this process has emptied it.
+        repairs: How often it has mended something. It is opened anew then, since a connection that
+            has seen a view in the place of the table does not look again.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Place:
     ) -> None:
         self.path = path
         self._file = Path(path)
-        self.resets = 0
+        self.resets = self.repairs = 0
         self._profile: ProfileName = profile
         self._lock_timeout = lock_timeout
         log_bytes = _MOST_LOG_BYTES if size is None else size // _LOG_FRACTION
@@ -106,6 +108,7 @@ class Place:
                     self._prepare_table()
                 else:
                     raise
+                self.repairs += 1
 
     def say(self, what: object) -> None:
         """Say in the log why the cache goes on without its file, but not again and again."""
@@ -116,13 +119,12 @@ class Place:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        lock = lock_of_file(self.path)
-        for pause in pauses(self._lock_timeout):
-            if lock.try_acquire():
-                break
+        lock, left = lock_of_file(self.path), pauses(self._lock_timeout)
+        while not lock.try_acquire():
+            pause = next(left, None)
+            if pause is None:
+                raise TimeoutError(f"another process makes or mends {self.path}")
             time.sleep(pause)
-        else:
-            raise TimeoutError(f"another process makes or mends {self.path}")
         try:
             yield
         finally:
@@ -153,6 +155,7 @@ class Place:
     def _try(self, sql: str, parameters: Sequence[Any]) -> None:
         """Run a statement to its end, and take it back."""
         with contextlib.closing(self._connect()) as connection:
+            harden(connection)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             connection.execute("BEGIN")
             try:
@@ -165,6 +168,8 @@ class Place:
         with contextlib.closing(self._connect()) as connection:
             [(application,)] = connection.execute("PRAGMA application_id").fetchall()
             is_ours = application == store.APPLICATION_ID
+            if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+                raise sqlite3.OperationalError(f"{self.path} is no cache: it is not in UTF-8")
             if is_ours and connection.execute(store.OWN_SCHEMA).fetchall() == [(store.SCHEMA,)]:
                 return
             connection.execute("BEGIN IMMEDIATE")
@@ -212,6 +217,12 @@ class Place:
             Path(self.path).unlink()
             self._make_private()
         self._prepare_table()
+
+
+def harden(connection: sqlite3.Connection) -> None:
+    """Nothing that somebody has put into the file is run: neither triggers nor views."""
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
 
 
 def is_damage(error: BaseException) -> bool:

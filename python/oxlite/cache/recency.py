@@ -53,7 +53,7 @@ class Recency:
 
     def note(self, number: int) -> None:
         """The entry with that number is used now."""
-        self._counters[number & self._mask] = time.time_ns()
+        self._counters[number & self._mask] = max(time.time_ns(), 1)
 
     def age(self, number: int, now: int) -> int:
         """For how many nanoseconds it has not been used, at that instant; 0 if that seems later."""
@@ -98,7 +98,9 @@ def _mapped(path: str, count: int) -> "mmap.mmap | bytearray":
         descriptor = os.open(path, _FLAGS, 0o600)
         try:
             there = os.fstat(descriptor).st_size - _HEADER_BYTES
-            if there >= _FEWEST * _COUNTER_BYTES and (there & (there - 1)) == 0:
+            if _FEWEST * _COUNTER_BYTES <= there <= _MOST * _COUNTER_BYTES and not there & (
+                there - 1
+            ):
                 count = there // _COUNTER_BYTES
             length = _HEADER_BYTES + count * _COUNTER_BYTES
             # Where a block is missing, noting would be a SIGBUS on a full disk.

@@ -21,6 +21,7 @@ __all__ = [
     "DELETE",
     "DELETE_EXPIRED",
     "DELETE_IDS",
+    "DELETE_ROW",
     "EXPIRED",
     "FOREIGN_TABLES",
     "GET",
@@ -29,6 +30,8 @@ __all__ = [
     "KEYS",
     "OWN_SCHEMA",
     "REPLACE",
+    "ROW",
+    "ROWS",
     "SAMPLE",
     "SCHEMA",
     "SET",
@@ -60,12 +63,23 @@ _CHECKSUM = """CASE typeof({value}) WHEN 'integer' THEN
 ELSE 0 END"""
 _OF_ROW = _CHECKSUM.format(id="id", value="value", expires_at="expires_at")
 _OF_GIVEN = _CHECKSUM.format(id="?1", value="?4", expires_at="?3")
-_IS_SOUND = f"checksum = {_OF_ROW}"
+_IS_SOUND = f"checksum = {_OF_ROW} AND typeof(value) IN ('integer', 'blob')"
 _IS_LIVE = "(expires_at = 0 OR expires_at > {now})"
 
 GET: Final = f"""SELECT value, expires_at FROM oxlite_cache_entry
 WHERE id = ?1 AND key = ?2 AND {_IS_SOUND}"""
 """Number, key. Of what has expired as well."""
+
+ROW: Final = "SELECT value, expires_at FROM oxlite_cache_entry WHERE id = ?1"
+"""Number. Whatever stands there."""
+
+ROWS: Final = """SELECT id, value, expires_at FROM oxlite_cache_entry
+WHERE id IN (SELECT value FROM json_each(?1))"""
+"""Numbers, as JSON. Whatever stands there."""
+
+DELETE_ROW: Final = """DELETE FROM oxlite_cache_entry
+WHERE id = ?1 AND value = ?2 AND expires_at = ?3"""
+"""Number; value and expiry as read."""
 
 GET_MANY: Final = f"""SELECT id, CAST(key AS BLOB), value, expires_at FROM oxlite_cache_entry
 WHERE id IN (SELECT value FROM json_each(?1)) AND {_IS_SOUND}"""

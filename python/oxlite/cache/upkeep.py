@@ -1,11 +1,12 @@
 """What a cache does in passing: it keeps its limit, and deletes what has expired.
 
 Invariants:
-- The pages in use stay within the limit, but for what one write adds.
+- The pages in use stay within the limit, and little more: what has no room is not written.
 - Nothing is deleted for having expired that somebody has set meanwhile.
 """
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,7 +14,14 @@ from oxlite import sqlite3
 from oxlite.cache import store
 from oxlite.cache.access import Access, milliseconds
 from oxlite.cache.entry import Codec
-from oxlite.cache.eviction import LOOKED_AT, SAMPLE_SIZE, Budget, anywhere, victims
+from oxlite.cache.eviction import (
+    LARGE_SAMPLE_SIZE,
+    LOOKED_AT,
+    SAMPLE_SIZE,
+    Budget,
+    anywhere,
+    victims,
+)
 from oxlite.cache.place import Place
 from oxlite.cache.steps import Read, Steps, Write
 
@@ -27,8 +35,13 @@ SLICE: Final = 500
 """So many entries are looked at, or written, at once."""
 
 _KEPT_STALE_MS: Final = 600_000
-_SAMPLES_AT_MOST: Final = 16
-_MORE_SAMPLES_EACH: Final = 1 << 20
+_SECONDS_AT_MOST: Final = 0.005
+"""For so long one write evicts at the most."""
+
+_SMALL: Final = 512
+"""Bytes of entries of which many are looked at at once."""
+
+_HIDDEN_AT_ONCE: Final = 16
 
 
 class Upkeep(Access):
@@ -60,26 +73,38 @@ class Upkeep(Access):
                 until = milliseconds() - _KEPT_STALE_MS
                 _, begin = yield from self._pruned(self._pruned_to, until, LOOKED_AT)
                 self._pruned_to = FIRST if begin is None else begin
-            if self.void:
-                yield from self._deleted_numbers(list(self.void)[:SLICE])
+            if self.hidden:
+                yield from self._delete_hidden()
         except (sqlite3.Error, OSError) as error:
             yield from self._survive(error, store.SIZE, ())
 
-    def _make_room(self, cost: int) -> Steps[None]:
-        """Before a long value is written, what has to go for it goes."""
-        rows = yield from self._read(store.SIZE, ())
-        if rows:
-            self._budget.measured(rows[0][0], cost)
-            if due := self._budget.due():
-                yield from self._evict(due)
+    def _has_room(self, cost: int, seconds: float = _SECONDS_AT_MOST) -> Steps[bool]:
+        """Before a write, have go what must for it; whether there is room then."""
+        budget = self._budget
+        if budget.has_room(cost):
+            return True
+        try:
+            ends = time.monotonic() + seconds
+            while True:
+                rows = yield Read(store.SIZE)
+                budget.measured(rows[0][0])
+                if budget.has_room(cost):
+                    return True
+                if time.monotonic() >= ends:
+                    return False
+                yield from self._evict(budget.missing(cost))
+        except (sqlite3.Error, OSError) as error:
+            yield from self._survive(error, store.SIZE, ())
+            return True
 
     def _evict(self, due: int) -> Steps[None]:
+        """Have so much go, or what can in a short time."""
         budget, recency = self._budget, self.recency
         if recency is None:
             return
-        most = _SAMPLES_AT_MOST + due // _MORE_SAMPLES_EACH
-        for _ in range(most):
-            sample = yield Read(store.SAMPLE, (anywhere(), SAMPLE_SIZE))
+        ends, size = time.monotonic() + _SECONDS_AT_MOST, SAMPLE_SIZE
+        while due > 0 and time.monotonic() < ends:
+            sample = yield Read(store.SAMPLE, (anywhere(), size))
             if not sample:
                 continue
             chosen, cost = victims(sample, recency, due, milliseconds())
@@ -87,8 +112,17 @@ class Upkeep(Access):
             self._evictions += len(gone)
             budget.freed(cost)
             due -= cost
-            if due <= 0:
-                return
+            if due > 4 * cost and cost < _SMALL * len(gone):
+                size = LARGE_SAMPLE_SIZE
+
+    def _delete_hidden(self) -> Steps[None]:
+        """Delete some of what is hidden, unless it is another row by now."""
+        for number in self.hidden.some(_HIDDEN_AT_ONCE):
+            rows = yield Read(store.ROW, (number,))
+            if rows and self.hidden.hides(number, rows[0]):
+                # Unless somebody has written another one just now.
+                yield Write(store.DELETE_ROW, (number, *rows[0]))
+            self.hidden.show(number)
 
     def _pruned(self, begin: int, until: int, count: int) -> Steps[tuple[int, int | None]]:
         """Delete what has expired of the next ones; how many, and where those after them begin."""

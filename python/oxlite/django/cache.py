@@ -116,17 +116,13 @@ class OxliteCache(BaseCache):
         super().validate_key(key)
 
     def make_and_validate_key(self, key: str, version: int | None = None) -> str:
-        """The key in the file: with prefix and version, and a hash where it is too long."""
+        """The key in the file: with prefix and version; a hash where it is too long or no text."""
         made: str = super().make_and_validate_key(key, version=version)
-        if len(made) <= 250:
+        if made.isascii() and len(made) <= _LONGEST_KEY:
             return made
-        try:
-            raw = made.encode()
-        except UnicodeEncodeError:
-            raw = made.encode(errors="surrogatepass")
-        else:
-            if len(raw) <= _LONGEST_KEY:
-                return made
+        raw = made.encode(errors="surrogatepass")
+        if len(raw) <= _LONGEST_KEY and not any("\ud800" <= one <= "\udfff" for one in made):
+            return made
         return "sha256:" + hashlib.sha256(raw).hexdigest()
 
     @property
