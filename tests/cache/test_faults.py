@@ -221,6 +221,39 @@ def test_it_is_known_to_be_a_cache_before_it_is_one(
     assert len(synced) == 2
 
 
+def test_after_a_boot_no_older_value_comes_back(tmp_path: Path) -> None:
+    path, used, count = tmp_path / "cache.db", tmp_path / "cache.db-used", 400
+    keys = {cache_number(f"k{n}"): f"k{n}" for n in range(count)}
+    hidden = keys[sorted(keys)[4]]
+    with Cache(path) as cache:
+        assert cache.set_many({f"k{n}": "old" for n in range(count)}) == []
+    with Cache(path) as cache:
+        assert len(cache) == count
+    content, header = bytearray(path.read_bytes()), used.read_bytes()[:64]
+    # The leaf with the lowest numbers; its fifth cell is now before its third, where nobody looks.
+    leaf = next(
+        start
+        for start in range(4096, len(content), 4096)
+        if content[start] == 0x0D and hidden.encode() in content[start : start + 4096]
+    )
+    cells = content[leaf + 8 : leaf + 18]
+    content[leaf + 8 : leaf + 18] = cells[8:] + cells[:8]
+    path.write_bytes(content)
+    for has_booted in (False, True):
+        path.write_bytes(content)
+        used.write_bytes(header[:48] + bytes(16) if has_booted else header)
+        with Cache(path) as cache:
+            # Without a boot nobody has looked.
+            assert len(cache) == (0 if has_booted else count)
+            if has_booted:
+                assert cache.set(hidden, "new")
+                assert cache.get(hidden) == "new"
+                assert cache.stats().resets == 1
+    with Cache(path) as cache:
+        assert cache.get(hidden) == "new"
+        assert cache.stats().resets == 0
+
+
 def test_pages_in_another_order_are_not_looked_at_for_ever(tmp_path: Path) -> None:
     path, page_bytes = tmp_path / "cache.db", 4096
     with Cache(path) as cache:

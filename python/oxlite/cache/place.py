@@ -9,6 +9,7 @@ Invariants:
 - A damaged file is emptied in place, in one transaction, with others connected; where its first
   page is no more, it is deleted and made anew.
 - A file that was deleted is made anew with a WAL of its own, which nobody else writes.
+- Nobody uses a file after a boot before all of its pages were seen to fit together.
 """
 
 import contextlib
@@ -86,10 +87,12 @@ class Place:
             self._make_private()
             try:
                 self._prepare_table()
+                self._look_after_boot()
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
                 self._reset(error)
+            recency.note_boot(self.path)
             return self.identity()
 
     def repair(self, error: Exception, sql: str, parameters: Sequence[Any]) -> None:
@@ -191,6 +194,19 @@ class Place:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _look_after_boot(self) -> None:
+        """Once after each boot, see that the pages fit together: a power cut may have mixed them.
+
+        SQLite does not notice all of it when it looks for a row. In a tree that is out of order a
+        row is hidden, and comes back, with its old value, once another one is written beside it.
+        """
+        if recency.is_of_this_boot(self.path):
+            return
+        with contextlib.closing(self._connect()) as connection:
+            [(found,), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if found != "ok":
+            self._reset(sqlite3.DatabaseError(found))
 
     def _reset(self, error: Exception) -> None:
         """Empty a damaged file in place, with others connected: https://sqlite.org/c3ref/c_dbconfig_defensive.html."""

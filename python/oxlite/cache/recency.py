@@ -9,6 +9,8 @@ Invariants:
 - It is never truncated or shortened; another length is another file. What is in it may be wrong:
   then something is evicted that another would have been.
 - Whoever finds it knows that the database beside it is a cache: see ``place``.
+- It has the number of the boot in which the database was last known to be sound. Of another boot
+  it tells nothing, since the power may have failed.
 """
 
 import contextlib
@@ -18,11 +20,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-__all__ = ["NEVER", "Recency", "is_beside", "put_beside"]
+__all__ = ["NEVER", "Recency", "is_beside", "is_of_this_boot", "note_boot", "put_beside"]
 
 _SUFFIX: Final = "-used"
 _MAGIC: Final = b"oxlite cache, when entries were used, version 2\n"
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_BYTES: Final = 16
 _HEADER_BYTES: Final = 64
 _COUNTER_BYTES: Final = 8
 _BYTES_FOR_EACH: Final = 1024
@@ -81,7 +85,7 @@ def put_beside(path: str) -> None:
     with contextlib.suppress(OSError):
         descriptor = os.open(path + _SUFFIX, _FLAGS, 0o600)
         try:
-            os.pwrite(descriptor, _MAGIC, 0)
+            os.pwrite(descriptor, _MAGIC + _boot(), 0)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -90,6 +94,32 @@ def put_beside(path: str) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def is_of_this_boot(path: str) -> bool:
+    """Whether the power has not failed since the database was known to be sound."""
+    try:
+        with Path(path + _SUFFIX).open("rb") as file:
+            return file.read(len(_MAGIC) + _BOOT_BYTES) == _MAGIC + _boot()
+    except OSError:
+        return False
+
+
+def note_boot(path: str) -> None:
+    """The database is sound, and stays so until the power fails."""
+    if is_of_this_boot(path) or not is_beside(path):
+        return
+    with contextlib.suppress(OSError), Path(path + _SUFFIX).open("r+b", buffering=0) as file:
+        file.seek(len(_MAGIC))
+        file.write(_boot())
+
+
+def _boot() -> bytes:
+    """The number of this boot; zeros where there is none."""
+    try:
+        return bytes.fromhex(_BOOT.read_text().replace("-", ""))[:_BOOT_BYTES]
+    except (OSError, ValueError):
+        return bytes(_BOOT_BYTES)
 
 
 def _mapped(path: str, count: int) -> "mmap.mmap | bytearray":
