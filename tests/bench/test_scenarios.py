@@ -186,8 +186,12 @@ def test_another_journal_mode_is_found_out(connection: sqlite3.Connection) -> No
         pragmas.check_journal(connection, "rollback")
 
 
-# PostgreSQL's has a server instead of a file, and tests of its own; the others are for messages.
-OTHERS = {"postgresql", "redis", "honker", "channels_redis", "channels_lite", "memory"}
+# PostgreSQL's has a server instead of a file, and tests of its own; the others are for messages, or
+# caches.
+OTHERS = {
+    "postgresql", "redis", "honker", "channels_redis", "channels_lite", "memory", "diskcache",
+    "filebased", "locmem",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("driver", [name for name in DRIVERS.names() if name not in OTHERS])

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oxlite.bench.drivers.catalogue import DRIVERS
+from oxlite.bench.drivers.postgresql import PostgreSql
 from oxlite.bench.errors import Interrupted, LabError, UsageError, require_at_least
 from oxlite.bench.harness import cells as cells_of
 from oxlite.bench.harness import interrupts, machine, record
@@ -125,7 +125,7 @@ DURABILITY = (
 
 def _cautions(scenarios: Sequence[Scenario]) -> list[str]:
     """What must be known to compare these scenarios."""
-    servers = {DRIVERS.get(scenario.driver).is_server for scenario in scenarios}
+    servers = {scenario.driver == PostgreSql.name for scenario in scenarios}
     return [DURABILITY] if servers == {True, False} else []
 
 

@@ -2,6 +2,7 @@
 
 from oxlite.bench.drivers.apsw import Apsw
 from oxlite.bench.drivers.base import Driver
+from oxlite.bench.drivers.caches import Diskcache, FileBased, LocMem
 from oxlite.bench.drivers.messages import ChannelsLite, ChannelsRedis, Honker, Memory, Redis
 from oxlite.bench.drivers.oxlite import Oxlite
 from oxlite.bench.drivers.postgresql import PostgreSql
@@ -20,5 +21,8 @@ for _driver in (
     ChannelsRedis,
     ChannelsLite,
     Memory,
+    Diskcache,
+    FileBased,
+    LocMem,
 ):
     DRIVERS.add(_driver())

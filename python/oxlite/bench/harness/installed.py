@@ -59,6 +59,7 @@ def missing(scenario: Scenario) -> str | None:
     return (
         DRIVERS.get(scenario.driver).missing()
         or (missing_mapper(scenario["mapper"]) if "mapper" in scenario else None)
+        or (missing_mapper("django") if scenario.get("interface") == "django" else None)
         or missing_build(scenario.get("build", "own"))
     )
 

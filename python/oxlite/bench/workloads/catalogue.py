@@ -16,6 +16,7 @@ PACKAGES = (
     "shared",
     "busy",
     "async_",
+    "cache",
     "notify",
     "cable",
     "web",

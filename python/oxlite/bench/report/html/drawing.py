@@ -33,7 +33,7 @@ MIDDLE = HEIGHT / 2
 
 DRIVERS = (
     "oxlite", "stdlib", "apsw", "aiosqlite", "postgresql", "redis", "honker", "channels_redis",
-    "channels_lite", "memory",
+    "channels_lite", "memory", "diskcache", "filebased", "locmem",
 )  # fmt: skip
 """Those that have a colour; some never stand in a chart together, and share one."""
 
