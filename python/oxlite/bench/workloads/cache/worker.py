@@ -159,7 +159,8 @@ class AskingTask(EntriesTask):
         self.work(call, itertools.islice(items, warm_calls), judge, FOR_EVER_NS)
         self._times_ns = array("Q")
         begun_ns = time.perf_counter_ns()
-        until_ns = begun_ns + round(self.parameters.duration_seconds * NS_PER_SECOND)
+        seconds = work.seconds(self.parameters, turn["operation"])
+        until_ns = begun_ns + round(seconds * NS_PER_SECOND)
         spent_ns = self.work(call, items, judge, until_ns)
         self._has_failed |= bool(self._errors)
         self._facts = {"rate": len(self._times_ns) * NS_PER_SECOND / max(1, spent_ns)}

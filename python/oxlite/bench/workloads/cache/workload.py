@@ -104,8 +104,8 @@ class CacheSession(WorkerSession[CacheParameters]):
             self.start(group, scenario, path, task, place=place, port=port)
         self.wait_ready(group, [work_digest] * processes)
         sample, added = Sample({}), 0
-        limit_seconds = HUNG_BASE_SECONDS + 10 * self.parameters.duration_seconds
         for operation in work.OPERATIONS:
+            limit_seconds = HUNG_BASE_SECONDS + 10 * work.seconds(self.parameters, operation)
             group.release(limit_seconds, {"operation": operation})
             found = group.collect()
             added = figures.of_operation(operation, found, sample)
