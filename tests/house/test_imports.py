@@ -38,13 +38,8 @@ BELOW: dict[str, set[str]] = {
     "django": DRIVER
     | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
-<<<<<<< HEAD
-    "bench": {"sqlite3", DOOR, "environment"} | FACES,
-    "cli": {"sqlite3", DOOR, "cache", "environment", "bench"} | FACES,
-=======
     "bench": {"sqlite3", DOOR, "cache", "environment"} | FACES,
-    "cli": {"sqlite3", DOOR, "environment", "bench"} | FACES,
->>>>>>> 10b9611 (lab: oxlite bench cache, keys and values beside Redis, diskcache and Django's backends)
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}
 

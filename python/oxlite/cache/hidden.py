@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-__all__ = ["Hidden", "hidden_of"]
+__all__ = ["Hidden", "Row", "hidden_of"]
 
 _AT_MOST: Final = 10_000
 
