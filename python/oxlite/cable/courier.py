@@ -89,11 +89,12 @@ class Courier:
         self._expiry = expiry
         self._capacity_of = capacity_of
         self.memberships = Memberships()
-        self._lock = threading.Lock()
+        # Re-entrant: the garbage collector may run what leaves a room in the midst of anything.
+        self._lock = threading.RLock()
         self._mailboxes: dict[str, Mailbox] = {}
         self._jobs: deque[Job] = deque()
         self._thread: threading.Thread | None = None
-        self._is_closing = self._is_wanted = False
+        self._is_closing = self._is_wanted = self._is_starting = False
         # Set without the lock, by the garbage collector's leave.
         self._is_over = False
         self._ended: list[Callable[[], None]] = []
@@ -270,12 +271,15 @@ class Courier:
         return mailbox
 
     def _start(self) -> None:
-        if self._thread is None:
-            self._is_closing = False
+        if self._thread is None and not self._is_starting:
+            self._is_starting, self._is_closing = True, False
             name = f"oxlite cable {os.path.basename(self._file.path)}"  # noqa: PTH119 - it is text
             thread = threading.Thread(target=self._run, name=name, daemon=True)
-            thread.start()
-            self._thread = thread
+            try:
+                thread.start()
+                self._thread = thread
+            finally:
+                self._is_starting = False
         elif self._is_closing:
             self._is_wanted = True
 
@@ -310,18 +314,25 @@ class Courier:
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        while True:
-            self._serve()
-            self._finish()
+        goes_on = True
+        while goes_on:
+            try:
+                self._serve()
+                self._finish()
+            except Exception:
+                # Another one takes its place when somebody receives.
+                _log.exception("the thread that receives for %s has failed", self._file.path)
             with self._lock:
                 ended, self._ended, self._leaving = self._ended + self._leaving, [], []
                 goes_on = self._is_wanted and not self._is_over
-                self._is_closing = self._is_wanted = False
+                self._is_closing = self._is_wanted = self._is_starting = False
+                waited_for = [] if goes_on else [job for job in self._jobs if job.waiting]
                 if not goes_on:
                     self._thread = None
+                    self._jobs = deque(job for job in self._jobs if not job.waiting)
+            for job in waited_for:
+                job.end(sqlite3.ProgrammingError("Cannot operate on a closed cable."))
             _call_all(ended)
-            if not goes_on:
-                return
 
     def _serve(self) -> None:
         """Go on until it is to end."""
@@ -450,7 +461,9 @@ class Courier:
         """Tell all who wait."""
         with self._lock:
             receivers = [each for box in self._mailboxes.values() for each in box.receivers()]
-            jobs, self._jobs = self._jobs, deque()
+            jobs = [job for job in self._jobs if job.waiting]
+            # What nobody waits for is written all the same, later.
+            self._jobs = deque(job for job in self._jobs if not job.waiting)
             for mailbox in self._mailboxes.values():
                 mailbox.is_told = True
         for job in jobs:

@@ -9,11 +9,10 @@ Invariants:
 import json
 import logging
 import select
-import threading
 import time
 from asyncio import Future
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
 from oxlite import Database, sqlite3
@@ -53,7 +52,7 @@ class Delivery:
     def __init__(
         self,
         file: CableFile,
-        lock: threading.Lock,
+        lock: AbstractContextManager[object],
         memberships: Memberships,
         unheard_for_seconds: float,
         write_later: Callable[[str, tuple[Any, ...]], None],
@@ -308,6 +307,8 @@ class Delivery:
             expired = mailbox.expired(now)
         if expired:
             self.write(store.DELETE_ROWS, (mailbox.queue, json.dumps(expired)))
+            # Where the clock has gone forward, others may have taken this process for dead.
+            mailbox.signal, mailbox.is_told = None, True
         with self._lock:
             mailbox.note_rows_deleted(expired)
             unheard = mailbox.sweep(now, self._unheard_for_seconds)

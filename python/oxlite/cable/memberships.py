@@ -16,7 +16,8 @@ class Memberships:
     """See the module. May be used by all threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: the garbage collector may run what leaves a room in the midst of anything.
+        self._lock = threading.RLock()
         # When each ends, as `time.monotonic` counts: by queue, channel and group.
         self._ends: dict[str, dict[str, dict[str, float]]] = {}
         # Likewise, of channels that were taken for dead.
@@ -76,8 +77,8 @@ class Memberships:
         with self._lock:
             rows = [
                 (group, channel, ends - now)
-                for channel, groups in self._ends.get(queue, {}).items()
-                for group, ends in groups.items()
+                for channel, groups in list(self._ends.get(queue, {}).items())
+                for group, ends in list(groups.items())
                 if ends > now
             ]
         return json.dumps(rows)

@@ -61,15 +61,18 @@ _LATEST: Final = """max(
   coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'oxlite_cable_message'), 0),
   coalesce((SELECT max(id) FROM oxlite_cable_message), 0))"""
 
+# Of a row that others have inserted: no later than now, or it would end everybody's time.
+_SENT: Final = "min(new.sent_at, (julianday('now') - 2440587.5) * 86400.0)"
+
 _SCHEMA: Final = (
     """CREATE TABLE IF NOT EXISTS oxlite_cable_message (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   queue TEXT NOT NULL,
   channel TEXT,
   group_name TEXT,
-  message BLOB NOT NULL,
   sent_at REAL NOT NULL DEFAULT ((julianday('now') - 2440587.5) * 86400.0),
   expires_at REAL NOT NULL DEFAULT ((julianday('now') - 2440587.5) * 86400.0 + 60.0),
+  message BLOB NOT NULL,
   CHECK (channel IS NOT NULL OR group_name IS NOT NULL)
 )""",
     """CREATE INDEX IF NOT EXISTS oxlite_cable_message_queue
@@ -101,6 +104,7 @@ ON oxlite_cable_member (queue)""",
 ) WITHOUT ROWID""",
     # One row: of which numbering the messages are, and how often all was deleted.
     """CREATE TABLE IF NOT EXISTS oxlite_cable_epoch (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
   key TEXT NOT NULL,
   flushes INTEGER NOT NULL
 )""",
@@ -119,14 +123,16 @@ BEGIN
   INSERT OR REPLACE INTO oxlite_cable_past_member
   SELECT old.group_name, old.queue, old.channel, old.joined, {_LATEST}, old.expires_at;
 END""",
-    """CREATE TRIGGER IF NOT EXISTS oxlite_cable_prune AFTER INSERT ON oxlite_cable_message
+    f"""CREATE TRIGGER IF NOT EXISTS oxlite_cable_prune AFTER INSERT ON oxlite_cable_message
 WHEN new.id % 64 = 0
 BEGIN
   DELETE FROM oxlite_cable_reader WHERE queue IN
-    (SELECT queue FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at);
-  DELETE FROM oxlite_cable_member WHERE expires_at < new.sent_at OR queue IN
-    (SELECT queue FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at);
-  DELETE FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < new.sent_at;
+    (SELECT queue FROM oxlite_cable_message
+     WHERE 2 * expires_at - sent_at < {_SENT} AND sent_at <= expires_at);
+  DELETE FROM oxlite_cable_member WHERE expires_at < {_SENT} OR queue IN
+    (SELECT queue FROM oxlite_cable_message
+     WHERE 2 * expires_at - sent_at < {_SENT} AND sent_at <= expires_at);
+  DELETE FROM oxlite_cable_message WHERE 2 * expires_at - sent_at < {_SENT};
   DELETE FROM oxlite_cable_past_member WHERE NOT EXISTS (
     SELECT 1 FROM oxlite_cable_message AS message
     WHERE message.queue = oxlite_cable_past_member.queue
@@ -146,8 +152,7 @@ WHERE type = 'table' AND name NOT GLOB 'oxlite_*' AND name NOT GLOB 'sqlite_*' L
 
 # Messages count from 1 again: so that whoever has read some, or has joined a group, knows.
 BEGIN_EPOCH: Final = (
-    "DELETE FROM oxlite_cable_epoch",
-    "INSERT INTO oxlite_cable_epoch (key, flushes) VALUES (lower(hex(randomblob(16))), 0)",
+    "INSERT OR REPLACE INTO oxlite_cable_epoch VALUES (1, lower(hex(randomblob(16))), 0)",
     "DELETE FROM oxlite_cable_reader",
     "UPDATE oxlite_cable_member SET joined = 0",
     "DELETE FROM oxlite_cable_past_member",
@@ -225,7 +230,7 @@ _MEMBERS: Final = """CASE WHEN channel IS NULL THEN (
 READ: Final = f"""SELECT epoch.key, epoch.flushes,
   EXISTS (SELECT 1 FROM oxlite_cable_reader AS reader WHERE reader.queue = ?1),
   EXISTS (SELECT 1 FROM oxlite_cable_message AS early
-          WHERE early.queue = ?1 AND early.id <= ?4) OR {_LATEST} < ?2,
+          WHERE early.queue = ?1 AND early.id BETWEEN 1 AND ?4) OR {_LATEST} < ?2,
   found.*
 FROM oxlite_cable_epoch AS epoch LEFT JOIN (
   SELECT {_ROW}, {_MEMBERS} FROM oxlite_cable_message AS sent
