@@ -17,7 +17,7 @@ QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4
 SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills cache-images mutants
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills cache-images cache-soak mutants
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -61,7 +61,7 @@ test: test-rust test-quick ## Set up, build, and test what a change is likely to
 test-all: test test-rest ## The same, and every other test: slow ones, other interpreters, upstream selections
 
 test-rest: test-slow test-interpreters ## What 'make test' leaves out of 'make test-all'
-	@echo "Left out, each a command of its own: fuzz faults crash soak kills notify-kills cable-kills cache-kills cache-images loom asan test-upstream test-django"
+	@echo "Left out, each a command of its own: fuzz faults crash soak kills notify-kills cable-kills cache-kills cache-images cache-soak loom asan test-upstream test-django"
 
 test-rust: prerequisites
 	cargo test --quiet
@@ -110,6 +110,9 @@ cache-kills: build ## Kill those who use a cache in the midst of it, and see tha
 
 cache-images: build ## Cut the power at every moment of recorded work on a cache: IMAGES=100000 SEED= WORKERS=
 	@$(BIN)/python -m tests.cache_images $(if $(IMAGES),--images $(IMAGES)) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS))
+
+cache-soak: build ## Set values for long, and see that a cache keeps its limit: SETS=10000000 SEED=
+	@$(BIN)/python -m tests.cache_soak $(if $(SETS),--sets $(SETS)) $(if $(SEED),--seed $(SEED))
 
 mutants: setup ## Make deliberate mistakes, each of which the tests of its area must find: NAMES= (areas) EVIDENCE=
 	@$(BIN)/python -m tests.mutants $(if $(EVIDENCE),--evidence $(EVIDENCE)) $(NAMES)
