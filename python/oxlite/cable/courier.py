@@ -20,6 +20,7 @@ import logging
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from asyncio import AbstractEventLoop, Future
@@ -271,6 +272,8 @@ class Courier:
         return mailbox
 
     def _start(self) -> None:
+        if sys.is_finalizing():
+            return  # a thread would never begin
         if self._thread is None and not self._is_starting:
             self._is_starting, self._is_closing = True, False
             name = f"oxlite cable {os.path.basename(self._file.path)}"  # noqa: PTH119 - it is text
