@@ -29,7 +29,7 @@ from oxlite.cache.hidden import Row
 from oxlite.cache.locks import lock_of_key, pauses
 from oxlite.cache.recency import NEVER
 from oxlite.cache.statistics import CacheStatistics
-from oxlite.cache.steps import Compute, Many, Pause, Read, Steps, Write
+from oxlite.cache.steps import Compute, Many, Pause, Steps, Write
 from oxlite.cache.upkeep import FIRST, SLICE, Upkeep, after
 
 __all__ = ["Keeper"]
@@ -169,10 +169,7 @@ class Keeper(Upkeep):
         for _ in range(_TRIES_AT_MOST):
             try:
                 if self.hidden:
-                    rows = yield Read(store.ROW, (number,))
-                    if rows and self.hidden.hides(number, rows[0]):
-                        yield Write(store.DELETE_ROW, (number, *rows[0]))
-                        self.hidden.show(number)
+                    yield from self._delete_if_hidden(number)
                 rows = (yield Write(*statement)) if is_possible else []
             except (sqlite3.Error, OSError) as error:
                 yield from self._survive(error, *statement)

@@ -118,11 +118,14 @@ class Upkeep(Access):
     def _delete_hidden(self) -> Steps[None]:
         """Delete some of what is hidden, unless it is another row by now."""
         for number in self.hidden.some(_HIDDEN_AT_ONCE):
-            rows = yield Read(store.ROW, (number,))
-            if rows and self.hidden.hides(number, rows[0]):
-                # Unless somebody has written another one just now.
-                yield Write(store.DELETE_ROW, (number, *rows[0]))
-            self.hidden.show(number)
+            yield from self._delete_if_hidden(number)
+
+    def _delete_if_hidden(self, number: int) -> Steps[None]:
+        rows = yield Read(store.ROW, (number,))
+        if rows and self.hidden.hides(number, rows[0]):
+            # Unless somebody has written another one just now.
+            yield Write(store.DELETE_ROW, (number, *rows[0]))
+        self.hidden.show(number)
 
     def _pruned(self, begin: int, until: int, count: int) -> Steps[tuple[int, int | None]]:
         """Delete what has expired of the next ones; how many, and where those after them begin."""
