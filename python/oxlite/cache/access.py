@@ -19,9 +19,10 @@ from oxlite.cache.place import Place, is_damage, is_misshapen
 from oxlite.cache.recency import Recency
 from oxlite.cache.steps import Blocking, Read, Steps, Write
 
-__all__ = ["Access", "milliseconds"]
+__all__ = ["SLICE", "Access", "milliseconds"]
 
-_AT_ONCE: Final = 500
+SLICE: Final = 500
+"""So many entries are looked at, or written, at once."""
 
 
 def milliseconds() -> int:
@@ -79,8 +80,8 @@ class Access:
 
     def _hide(self, numbers: Sequence[int]) -> Steps[None]:
         """What stands there could not be replaced or deleted, and is not to be seen."""
-        for begin in range(0, len(numbers), _AT_ONCE):
-            part = numbers[begin : begin + _AT_ONCE]
+        for begin in range(0, len(numbers), SLICE):
+            part = numbers[begin : begin + SLICE]
             try:
                 rows = yield Read(store.ROWS, (json.dumps(part),))
             except (sqlite3.Error, OSError):

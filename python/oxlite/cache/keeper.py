@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from oxlite import sqlite3
 from oxlite.cache import store
-from oxlite.cache.access import milliseconds
+from oxlite.cache.access import SLICE, milliseconds
 from oxlite.cache.entry import ABSENT, number_of
 from oxlite.cache.eviction import anywhere, cost_of
 from oxlite.cache.hidden import Row
@@ -30,7 +30,7 @@ from oxlite.cache.locks import lock_of_key, pauses
 from oxlite.cache.recency import NEVER
 from oxlite.cache.statistics import CacheStatistics
 from oxlite.cache.steps import Compute, Many, Pause, Steps, Write
-from oxlite.cache.upkeep import FIRST, SLICE, Upkeep, after
+from oxlite.cache.upkeep import FIRST, Upkeep, after
 
 __all__ = ["Keeper"]
 

@@ -25,14 +25,12 @@ from oxlite.cache.eviction import (
 from oxlite.cache.place import Place
 from oxlite.cache.steps import Read, Steps, Write
 
-__all__ = ["FIRST", "SLICE", "Upkeep", "after"]
+__all__ = ["FIRST", "Upkeep", "after"]
 
 FIRST: Final = -(2**63)
 """The number of the first key that there may be."""
 
 _LAST: Final = 2**63 - 1
-SLICE: Final = 500
-"""So many entries are looked at, or written, at once."""
 
 _KEPT_STALE_MS: Final = 600_000
 _SECONDS_AT_MOST: Final = 0.005
