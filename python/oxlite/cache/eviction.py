@@ -75,7 +75,7 @@ class Budget:
     @property
     def slice_cost(self) -> int:
         """So much may be written before one looks again."""
-        return max(self._step, _SLICE)
+        return max(self._step, _SLICE) if self._step else _MOST_STEP
 
     def note(self, cost: int, entries: int) -> bool:
         """So much was written; whether there is something to do for it."""
