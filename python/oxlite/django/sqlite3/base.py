@@ -144,6 +144,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._never_writes = False  # by the settings, or who prepares connections
         self._read_only_savepoint: str | None = None
         self.transaction_number = 0
+        self._begins_by_itself = False  # as after set_autocommit(False)
         self._commits = 0
         self._changes_before = 0  # the transaction that is open
         self._changes_taken_back = 0
@@ -291,6 +292,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         with self.wrap_database_errors:
             # What the driver begins before a write, where Django has been told to begin nothing.
             self.connection.isolation_level = None if autocommit else self.transaction_mode or ""
+        self._begins_by_itself = not autocommit
         if not autocommit:
             self._note_transaction()
 
@@ -310,11 +312,15 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         super()._commit()
         if not (self._only_reads or self._never_writes):
             self._commits += 1
+        if self._begins_by_itself:
+            self._note_transaction()
 
     def _rollback(self) -> None:
         super()._rollback()
         if self.connection is not None:
             self._changes_taken_back += self.connection.total_changes - self._changes_before
+        if self._begins_by_itself:
+            self._note_transaction()
 
     def _start_transaction_under_autocommit(self) -> None:
         if self.begins_read_only or next_is_read_only(self.alias):
