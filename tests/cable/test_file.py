@@ -258,3 +258,19 @@ async def _sent(path: Path) -> None:
     cable = Cable(path)
     await cable.send("jobs", {})
     await cable.close()
+
+
+def test_a_file_that_is_deleted_is_not_made_anew_by_closing(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "cable.db"
+    path.parent.mkdir()
+
+    async def main() -> None:
+        cable = Cable(path)
+        await cable.send("jobs", {"number": 1})
+        assert await received(cable, "jobs") == {"number": 1}
+        shutil.rmtree(path.parent)
+        path.parent.mkdir()
+        await cable.close()
+
+    asyncio.run(main())
+    assert list(path.parent.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Who is in a group: processes that live stay; those that are gone, and dead channels, leave."""
+"""Who is in a group: processes that live stay; those that are gone leave."""
 
 import asyncio
 import logging
@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cable.common import received, rows, wait_until_count
+from tests.cable.common import do, is_nothing_there, received, rows, wait_until_count
 from tests.wait import until
 
+import oxlite
 from oxlite.cable import Broadcast, Cable
 
 EXPIRY_SECONDS = 0.4
@@ -146,7 +148,7 @@ def test_who_is_cancelled_leaves_his_rooms(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_channels_that_nobody_receives_leave_their_groups_and_it_is_said_once(
+def test_channels_that_nobody_receives_for_long_are_in_their_groups_and_keep_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "cable.db"
@@ -156,26 +158,54 @@ def test_channels_that_nobody_receives_leave_their_groups_and_it_is_said_once(
         channels = [cable.new_channel() for _ in range(50)]
         for channel in channels:
             await cable.group_add("room", channel)
-
-        async def hear() -> None:
-            while True:
-                await cable.receive(channels[0])
-
-        hearing = asyncio.create_task(hear())
         for number in range(20):
             await cable.group_send("room", {"number": number})
             await asyncio.sleep(0.001)
-        await asyncio.to_thread(wait_until_count, path, "oxlite_cable_member", 1)
-        assert len(caplog.records) == 2  # that they overflow, and that they leave
-        # Who is received again is in its groups again.
-        waiting = asyncio.create_task(received(cable, channels[1]))
-        await asyncio.to_thread(wait_until_count, path, "oxlite_cable_member", 2)
+        await _pass_time(path)
+        assert not caplog.records
+        assert rows(path, "SELECT count(*) FROM oxlite_cable_member") == [(50,)]
+        assert await is_nothing_there(cable, channels[1])
         await cable.group_send("room", {"number": 20})
-        assert await waiting == {"number": 20}
-        hearing.cancel()
+        assert [await received(cable, channel) for channel in channels] == [{"number": 20}] * 50
         await cable.close()
 
     caplog.set_level(logging.WARNING, "oxlite.cable")
+    asyncio.run(main())
+
+
+def test_a_process_that_was_taken_for_gone_is_in_the_groups_in_which_it_was_last(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable = Cable(path, expiry=EXPIRY_SECONDS)
+        other = Cable(path, expiry=EXPIRY_SECONDS)
+        channel, deaf = cable.new_channel(), cable.new_channel()
+        await cable.group_add("before the flush", channel)
+        await other.flush()
+        for number in range(20):
+            await cable.group_add(f"room {number}", channel)
+            await cable.group_add("left", channel)
+            await cable.group_discard("left", channel)
+        await cable.group_add("left later", channel)
+        waiting = asyncio.create_task(received(cable, channel))
+        await other.group_send("room 7", {"number": 7})
+        assert await waiting == {"number": 7}  # so it knows of the flush
+        with closing(oxlite.connect(path)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            await cable.group_discard("left later", channel, connection=connection)
+            connection.execute("COMMIT")
+        await other.send(deaf, {})
+        # As others do where their clock has gone forward. What it was sent expires then.
+        do(path, "DELETE FROM oxlite_cable_member", "DELETE FROM oxlite_cable_reader")
+        await asyncio.to_thread(wait_until_count, path, "oxlite_cable_member", 20)
+        assert rows(path, "SELECT DISTINCT channel FROM oxlite_cable_member") == [(channel,)]
+        found = rows(path, "SELECT count(*) FROM oxlite_cable_member WHERE group_name GLOB 'room*'")
+        assert found == [(20,)]
+        await cable.close()
+        await other.close()
+
     asyncio.run(main())
 
 

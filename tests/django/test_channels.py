@@ -212,3 +212,57 @@ for prefix in ("x" * 33, "x" * 34, "a!b", "a b", 5):
 asyncio.run(layer.close())
 """)
     assert said.splitlines() == ["sent", *["refused"] * 4]
+
+
+def test_a_task_that_outlives_a_transaction_is_part_of_none(site: "Site") -> None:
+    site.set(LAYER)
+    said = site.run("""
+import asyncio, contextvars
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+layer = get_channel_layer()
+kept = []
+
+async def keep():
+    kept.append(contextvars.copy_context())
+
+async def later():
+    await layer.send("orders", {"text": "later"})
+
+transaction.set_autocommit(False)
+async_to_sync(keep)()
+Note.objects.create(text="kept")
+transaction.commit()
+list(Note.objects.all())
+kept.pop().run(asyncio.run, later())
+transaction.rollback()
+async_to_sync(keep)()
+transaction.rollback()
+kept.pop().run(asyncio.run, later())
+transaction.set_autocommit(True)
+print(async_to_sync(layer.receive)("orders"), async_to_sync(layer.receive)("orders"))
+async_to_sync(layer.close)()
+""")
+    assert said == "{'text': 'later'} {'text': 'later'}"
+
+
+def test_no_thread_is_left_of_a_layer_that_is_forgotten(site: "Site") -> None:
+    site.set(LAYER)
+    said = site.run("""
+import asyncio, gc, threading
+from oxlite.django.channels import OxliteChannelLayer
+
+async def use():
+    layer = OxliteChannelLayer("cable.db", channel_capacity={"jobs.*": 5})
+    await layer.send("jobs", {})
+    await layer.receive("jobs")
+
+asyncio.run(use())
+gc.collect()
+ends = time.monotonic() + 30
+while any(each.name.startswith("oxlite cable") for each in threading.enumerate()):
+    assert time.monotonic() < ends
+    time.sleep(0.01)
+print("none")
+""")
+    assert said == "none"

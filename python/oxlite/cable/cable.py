@@ -22,7 +22,7 @@ from contextlib import suppress
 from functools import partial
 from os import PathLike
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, finalize
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 from oxlite import aio, sqlite3
 from oxlite._native import Announcement
@@ -48,11 +48,20 @@ _TRIES_AFTER_REPLACEMENT = 10
 _YIELD_EVERY = 64
 """After so many messages that were there already, other tasks have a turn."""
 
-_cables: "WeakSet[Cable]" = WeakSet()
+# By their names, of which the channels of a process have that of its cable.
+_cables: "WeakValueDictionary[str, Cable]" = WeakValueDictionary()
+
+
+def _all_cables() -> "list[Cable]":
+    # Threads may make others meanwhile: none but this way of asking allows that.
+    found = [reference() for reference in _cables.valuerefs()]
+    return [cable for cable in found if cable is not None]
 
 
 def _begin_anew() -> None:
-    for cable in list(_cables):
+    cables = _all_cables()
+    _cables.clear()
+    for cable in cables:
         cable._begin()
 
 
@@ -97,12 +106,12 @@ class Cable:
         self._capacity_of = capacity_of
         self._end_courier: Any = None
         self._begin()
-        _cables.add(self)
 
     def _begin(self) -> None:
         """Begin with no connection and nobody who waits, in this process."""
         self._lock = threading.Lock()
         self._name = uuid.uuid4().hex
+        _cables[self._name] = self
         self._file = CableFile(self._path, self._profile)
         self._database: aio.Database | None = None
         self._identity: Identity = None
@@ -244,12 +253,11 @@ class Cable:
         check_name("group", group)
         check_name("channel", channel)
         queue = store.queue_of(channel)
+        rows = [(group, channel, self._group_expiry)]
         if connection is None and self._is_own(queue):
-            # So that it is noticed if the process is taken for dead.
-            self._courier.memberships.note(queue, channel, group, self._group_expiry)
-            self._courier.register(queue)
-        row = json.dumps([(group, channel, self._group_expiry)])
-        await self._execute(store.ADD, (queue, row), connection)
+            await self._courier.join(queue, rows)
+        else:
+            await self._execute(store.ADD, (queue, json.dumps(rows)), connection)
 
     async def group_discard(self, group: str, channel: str, *, connection: object = None) -> None:
         """Take a channel out of a group, if it is there: it is given what was sent before.
@@ -259,8 +267,13 @@ class Cable:
         check_name("group", group)
         check_name("channel", channel)
         queue = store.queue_of(channel)
-        self._courier.memberships.drop(queue, channel, group)
-        await self._execute(store.REMOVE, (queue, json.dumps([(group, channel)])), connection)
+        rows = [(group, channel)]
+        if connection is None and self._is_own(queue):
+            await self._courier.leave(queue, rows)
+            return
+        await self._execute(store.REMOVE, (queue, json.dumps(rows)), connection)
+        if self._is_own(queue):
+            self._courier.note_left(queue, rows)
 
     async def flush(self, *, connection: object = None) -> None:
         """Delete all messages and groups, and what processes have kept of them.
@@ -268,22 +281,11 @@ class Cable:
         Raises:
             oxlite.sqlite3.Error: The file cannot be written.
         """
-
-        def flush(driver: sqlite3.Connection) -> None:
-            store.prepare(driver)
-            for statement in store.FLUSH:
-                driver.execute(statement)
-            queues = [queue for (queue,) in driver.execute(store.READERS)]
+        if connection is None:
+            await self._courier.flush()
+        else:
             announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX)
-            announcement.follow(driver, queues)
-
-        if connection is not None:
-            flush(self._joined(connection))
-            return
-        async with (await self._opened()).write() as writer:
-            await writer.run_sync(flush)
-        self._courier.memberships.forget()
-        self._courier.forget()
+            store.flush(self._joined(connection), announcement)
 
     async def close(self) -> None:
         """Close the file. Who waits is cancelled; it is opened anew when it is used again."""
@@ -298,20 +300,13 @@ class Cable:
 
     async def _enter(self, groups: tuple[str, ...], channel: str) -> None:
         """Put a channel of this process into groups, before all that the courier is told later."""
-        queue = store.queue_of(channel)
-        for group in groups:
-            self._courier.memberships.note(queue, channel, group, self._group_expiry)
-        self._courier.register(queue)
         rows = [(group, channel, self._group_expiry) for group in groups]
-        await self._courier.write(store.ADD, (queue, json.dumps(rows)))
+        await self._courier.join(store.queue_of(channel), rows)
 
     def _leave(self, groups: tuple[str, ...], channel: str) -> None:
         """Take it out of them. It takes effect although nobody waits for it."""
-        queue = store.queue_of(channel)
-        for group in groups:
-            self._courier.memberships.drop(queue, channel, group)
         rows = [(group, channel) for group in groups]
-        self._courier.write_anyway(store.REMOVE, (queue, json.dumps(rows)))
+        self._courier.leave_anyway(store.queue_of(channel), rows)
 
     # The file.
 
@@ -323,7 +318,7 @@ class Cable:
 
     def _is_elsewhere(self, queue: str) -> bool:
         """Whether the queue is another process's."""
-        return queue.endswith("!") and not any(cable._is_own(queue) for cable in list(_cables))
+        return queue.endswith("!") and _cable_of(queue) is None
 
     def _joined(self, connection: object) -> sqlite3.Connection:
         """The driver's connection of a transaction, which is on the same file."""
@@ -423,17 +418,21 @@ def _capacity_in(capacity: int, capacity_of: Callable[[str], int] | None, queue:
     return capacity if capacity_of is None else arguments.capacity_of(capacity_of, queue)
 
 
+def _cable_of(queue: str) -> Cable | None:
+    """The cable of this process whose queue it is."""
+    return _cables.get(queue[:-1].rpartition(".")[2]) if queue.endswith("!") else None
+
+
 def _given_in(queue: str) -> int:
     """Up to which number the messages of a queue are given, if it is one of this process."""
-    if not queue.endswith("!"):
-        return 0
-    return max((cable._courier.given(queue) for cable in list(_cables)), default=0)
+    cable = _cable_of(queue)
+    return 0 if cable is None else cable._courier.given(queue)
 
 
 def _all_given() -> dict[str, int]:
     return {
         queue: number
-        for cable in list(_cables)
+        for cable in _all_cables()
         for queue, number in cable._courier.all_given().items()
     }
 

@@ -27,7 +27,8 @@ from asyncio import AbstractEventLoop, Future
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from functools import partial
+from typing import Final
 from weakref import WeakSet
 
 from oxlite import sqlite3
@@ -36,7 +37,7 @@ from oxlite.cable.delivery import Delivery, wake
 from oxlite.cable.file import CableFile
 from oxlite.cable.job import Job
 from oxlite.cable.mailbox import Mailbox, Message, OwnMailbox, Receiver, SharedMailbox
-from oxlite.cable.memberships import Memberships
+from oxlite.cable.memberships import Membership
 
 __all__ = ["Courier"]
 
@@ -52,6 +53,9 @@ _LEFT_FOR_SECONDS: Final = 0.02
 
 _SAY_AGAIN_AFTER_SECONDS: Final = 60.0
 
+_RINGS_AT_ONCE: Final = 1 << 16
+"""As many bytes as a pipe has on Linux: https://man7.org/linux/man-pages/man7/pipe.7.html."""
+
 _ENDS_WITHIN_SECONDS: Final = 5.0
 
 _couriers: "WeakSet[Courier]" = WeakSet()
@@ -65,7 +69,7 @@ def _end_all() -> None:
     for courier in couriers:
         courier.end()
     for courier in couriers:
-        courier.join(max(0.0, ends - time.monotonic()))
+        courier.wait_for_end(max(0.0, ends - time.monotonic()))
 
 
 class Courier:
@@ -89,7 +93,6 @@ class Courier:
         self._own_queue_mark = own_queue_mark
         self._expiry = expiry
         self._capacity_of = capacity_of
-        self.memberships = Memberships()
         # Re-entrant: the garbage collector may run what leaves a room in the midst of anything.
         self._lock = threading.RLock()
         self._mailboxes: dict[str, Mailbox] = {}
@@ -101,9 +104,8 @@ class Courier:
         self._ended: list[Callable[[], None]] = []
         self._leaving: list[Callable[[], None]] = []
         self._bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._is_rung = False
         # The thread's own.
-        self._delivery = Delivery(file, self._lock, self.memberships, 2 * expiry, self._write_later)
+        self._delivery = Delivery(file, self._lock, self._tell)
         self._delivery.poll.register(self._bell[0], select.POLLIN)
         self._try_again_at = 0.0
         self._said = -_SAY_AGAIN_AFTER_SECONDS
@@ -125,10 +127,9 @@ class Courier:
         """
         loop = asyncio.get_running_loop()
         capacity = self._capacity_if_new(queue)
-        if self.memberships.are_resting and (groups := self.memberships.resume(queue, channel)):
-            self.write_anyway(store.ADD, (queue, groups))
         while True:
             with self._lock:
+                self._start()
                 mailbox = self._mailbox(queue, capacity)
                 message = mailbox.take(channel, time.monotonic())
                 if message is not None:
@@ -137,7 +138,6 @@ class Courier:
                     receiver = Receiver(mailbox, channel, loop)
                     mailbox.add(receiver)
                     is_due = self._is_waited_for(mailbox)
-                self._start()
             if is_due:
                 self.ring()
             if message is not None:
@@ -155,13 +155,34 @@ class Courier:
             with self._lock:
                 mailbox.remove(receiver)
 
-    def register(self, queue: str) -> None:
-        """Have a queue of this process, before anybody receives."""
+    async def join(self, queue: str, rows: list[Membership]) -> None:
+        """Put channels of this process into groups, after all that it was told before.
+
+        Raises:
+            ValueError: The file cannot be used like this.
+            oxlite.sqlite3.Error: It could not be written for seconds.
+        """
         capacity = self._capacity_if_new(queue)
         with self._lock:
+            # It is read from now on, although nobody receives yet.
             self._mailbox(queue, capacity)
-            self._start()
-        self.ring()
+        await self._done(partial(self._delivery.join, queue, rows))
+
+    async def leave(self, queue: str, rows: list[tuple[str, str]]) -> None:
+        """Take channels of this process out of groups, likewise. Raises as ``join``."""
+        await self._done(partial(self._delivery.leave, queue, rows))
+
+    def leave_anyway(self, queue: str, rows: list[tuple[str, str]]) -> None:
+        """The same without waiting for it: it is done whatever becomes of whoever says so."""
+        self._tell(partial(self._delivery.leave, queue, rows))
+
+    def note_left(self, queue: str, rows: list[tuple[str, str]]) -> None:
+        """Somebody else takes them out of groups: they are not to be put there again."""
+        self._tell(partial(self._delivery.memberships.drop, queue, rows))
+
+    async def flush(self) -> None:
+        """Delete all messages and groups, likewise, and what is kept here. Raises as ``join``."""
+        await self._done(self._flush)
 
     def given(self, queue: str) -> int:
         """Up to which number the messages of a queue of this process are given."""
@@ -171,36 +192,6 @@ class Courier:
     def all_given(self) -> dict[str, int]:
         """The same, of each queue of this process."""
         return {queue: given for queue in list(self._mailboxes) if (given := self.given(queue))}
-
-    async def write(self, statement: str, parameters: tuple[Any, ...]) -> None:
-        """Have something written after all that it was told before.
-
-        Raises:
-            oxlite.sqlite3.Error: It could not be written for seconds.
-        """
-        loop = asyncio.get_running_loop()
-        future: Future[None] = loop.create_future()
-        self.write_anyway(statement, parameters, (loop, future))
-        await future
-
-    def write_anyway(
-        self,
-        statement: str,
-        parameters: tuple[Any, ...],
-        waiting: tuple[AbstractEventLoop, "Future[None]"] | None = None,
-    ) -> None:
-        """The same without waiting for it: it is done whatever becomes of whoever says so."""
-        with self._lock:
-            self._jobs.append(Job(statement, parameters, waiting))
-            self._start()
-        self.ring()
-
-    def forget(self) -> None:
-        """Drop what is kept: all was deleted."""
-        with self._lock:
-            for mailbox in self._mailboxes.values():
-                if isinstance(mailbox, OwnMailbox | SharedMailbox):
-                    mailbox.forget()
 
     def leave_file(self, when_left: Callable[[], None]) -> None:
         """Have the file closed, to be opened again: there is another one of its name.
@@ -242,7 +233,7 @@ class Courier:
         self._is_over = True
         self.ring()
 
-    def join(self, timeout: float) -> None:
+    def wait_for_end(self, timeout: float) -> None:
         """Wait for its end for so many seconds at most."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -250,10 +241,26 @@ class Courier:
 
     def ring(self) -> None:
         """Have it look. Takes no lock."""
-        if not self._is_rung:
-            self._is_rung = True
-            with suppress(BlockingIOError):
-                os.write(self._bell[1], b"\0")
+        with suppress(BlockingIOError):
+            os.write(self._bell[1], b"\0")
+
+    async def _done(self, do: Callable[[], object]) -> None:
+        """Have something done, and wait for it."""
+        loop = asyncio.get_running_loop()
+        future: Future[None] = loop.create_future()
+        self._tell(do, (loop, future))
+        await future
+
+    def _tell(
+        self,
+        do: Callable[[], object],
+        waiting: tuple[AbstractEventLoop, "Future[None]"] | None = None,
+    ) -> None:
+        """Have something done, after all that it was told before."""
+        with self._lock:
+            self._start()
+            self._jobs.append(Job(do, waiting))
+        self.ring()
 
     def _capacity_if_new(self, queue: str) -> int:
         # It may call the user's function, for which no lock may be held.
@@ -340,8 +347,10 @@ class Courier:
     def _serve(self) -> None:
         """Go on until it is to end."""
         timeout: float | None = 0.0
-        while not (self._is_closing or self._is_over):
+        while True:
             queues = self._sleep(timeout)
+            if self._is_closing or self._is_over:
+                return
             try:
                 timeout = self._round(queues)
             except Exception as error:
@@ -355,9 +364,7 @@ class Courier:
         at_most = None if timeout is None else min(1e6, max(0.0, timeout) * 1000)
         ready = [descriptor for descriptor, _ in self._delivery.poll.poll(at_most)]
         with suppress(BlockingIOError):
-            os.read(self._bell[0], 64)
-        # Not before: what was rung and read in between would silence all who ring later.
-        self._is_rung = False
+            os.read(self._bell[0], _RINGS_AT_ONCE)
         return self._delivery.queues_of(ready)
 
     def _round(self, queues: set[str]) -> float | None:
@@ -370,8 +377,10 @@ class Courier:
         with self._lock:
             mailboxes = sorted(self._mailboxes.values(), key=lambda each: each.queue[-1:] != "!")
             has_jobs = bool(self._jobs)
+        if not (mailboxes or has_jobs):
+            return None
         try:
-            if (mailboxes or has_jobs) and self._delivery.open():
+            if self._delivery.open():
                 for mailbox in mailboxes:
                     mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
         except (sqlite3.Error, OSError) as error:
@@ -421,7 +430,7 @@ class Courier:
                     return None
                 job = self._jobs[0]
             try:
-                self._delivery.write(job.statement, job.parameters)
+                job.do()
             except (sqlite3.Error, OSError) as error:
                 if job.waiting is None or time.monotonic() < job.fails_at:
                     self._fails_for_now(error)
@@ -432,10 +441,11 @@ class Courier:
             with self._lock:
                 self._jobs.popleft()
 
-    def _write_later(self, statement: str, parameters: tuple[Any, ...]) -> None:
+    def _flush(self) -> None:
+        self._delivery.flush()
         with self._lock:
-            self._jobs.append(Job(statement, parameters, None))
-        self.ring()
+            for mailbox in self._mailboxes.values():
+                mailbox.forget()
 
     def _forget_idle(self) -> None:
         """Hear no longer of queues that were received once, if they are many."""
@@ -484,8 +494,11 @@ class Courier:
             for mailbox in mailboxes:
                 mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
         try:
-            if mailboxes or self._jobs:
-                self._delivery.open()
+            if self._file.identity() is None:
+                return  # what is due was deleted with it, and it is not to be made anew
+            if not (mailboxes or self._jobs):
+                return
+            self._delivery.open()
             self._do_jobs()
             for mailbox in mailboxes:
                 self._finish_one(mailbox)

@@ -11,8 +11,9 @@ import logging
 import select
 import time
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import Any, Final
 
 from oxlite import Database, sqlite3
@@ -20,7 +21,7 @@ from oxlite._native import Hearing
 from oxlite.cable import store
 from oxlite.cable.file import CableFile, Identity
 from oxlite.cable.mailbox import Mailbox, Message, OwnMailbox, Receiver, SharedMailbox
-from oxlite.cable.memberships import Memberships
+from oxlite.cable.memberships import Membership, Memberships
 from oxlite.cable.rows import read_rows
 
 __all__ = ["Delivery", "wake"]
@@ -28,6 +29,9 @@ __all__ = ["Delivery", "wake"]
 _log = logging.getLogger("oxlite.cable")
 
 _AT_A_TIME: Final = 256
+
+_CHANNELS_AT_A_TIME: Final = 1024
+"""For so many channels messages are delivered before others have their turn at the mailboxes."""
 
 _HELD_AT_MOST_SECONDS: Final = 1.0
 """How long a message of a shared queue waits for a loop that stands still before it is put back."""
@@ -41,27 +45,23 @@ class Delivery:
     Args:
         file: The file.
         lock: That of the mailboxes.
-        memberships: The groups of this process's channels.
-        unheard_for_seconds: How long messages wait for a channel before it is taken for dead.
-        write_later: Has a statement written, with its parameters, when it can be.
+        do_later: Has something done when it can be.
 
     Attributes:
-        ready: Whose descriptors are to be waited for.
+        poll: Whose descriptors are to be waited for.
+        memberships: The groups of this process's channels.
     """
 
     def __init__(
         self,
         file: CableFile,
         lock: AbstractContextManager[object],
-        memberships: Memberships,
-        unheard_for_seconds: float,
-        write_later: Callable[[str, tuple[Any, ...]], None],
+        do_later: Callable[[Callable[[], object]], None],
     ) -> None:
         self._file = file
         self._lock = lock
-        self._memberships = memberships
-        self._unheard_for_seconds = unheard_for_seconds
-        self._write_later = write_later
+        self._do_later = do_later
+        self.memberships = Memberships()
         self._database: Database | None = None
         self._identity: Identity = None
         self._hearings: dict[str, Hearing] = {}
@@ -133,6 +133,25 @@ class Delivery:
         assert self._database is not None
         with self._database.write() as connection:
             store.prepare(connection)
+
+    # Groups.
+
+    def join(self, queue: str, rows: list[Membership]) -> None:
+        """Put channels of this process into groups, and note it."""
+        if added := self.write(store.ADD, (queue, json.dumps(rows))):
+            self.memberships.note(queue, rows, added[0][0] or 0)
+
+    def leave(self, queue: str, rows: list[tuple[str, str]]) -> None:
+        """Take channels of this process out of groups."""
+        self.write(store.REMOVE, (queue, json.dumps(rows)))
+        self.memberships.drop(queue, rows)
+
+    def flush(self) -> None:
+        """Delete all messages and groups."""
+        database = self._database
+        assert database is not None
+        with database.write() as writer:
+            store.flush(writer, database._row_announcement(store.TOPIC_PREFIX))
 
     # Who is heard.
 
@@ -226,7 +245,7 @@ class Delivery:
             self._restart(mailbox, (key, flushes))
             return False
         if epoch is not None and epoch[1] != flushes:
-            self._memberships.forget()
+            self.memberships.forget(flushes)
             with self._lock:
                 mailbox.forget()
         mailbox.epoch = (key, flushes)
@@ -239,17 +258,25 @@ class Delivery:
 
     def _deliver(self, mailbox: OwnMailbox, rows: list[Any]) -> None:
         messages, wrong = read_rows(mailbox.queue, rows)
-        with self._lock:
-            now = time.monotonic()
-            woken, overflowing, known = mailbox.deliver(messages, now)
-            mailbox.read = max(row[0] for row in rows)
-            if mailbox.is_due_for_deletion or woken:
-                mailbox.plan_deletion(now)
-        wake(woken)
-        self._say_overflow(mailbox, overflowing)
+        dropped = list(wrong)
+        for some in _slices(messages):
+            with self._lock:
+                now = time.monotonic()
+                woken, overflowing, known = mailbox.deliver(some, now)
+                if mailbox.is_due_for_deletion or woken:
+                    mailbox.plan_deletion(now)
+            wake(woken)
+            self._say_overflow(mailbox, overflowing)
+            dropped += known
+        mailbox.read = max(row[0] for row in rows)
         _say_wrong(mailbox.queue, wrong)
-        if dropped := [*wrong, *known]:
-            self._write_later(store.DELETE_ROWS, (mailbox.queue, json.dumps(dropped)))
+        if dropped:
+            self._do_later(partial(self._delete_rows, mailbox.queue, dropped, mailbox.epoch))
+
+    def _delete_rows(self, queue: str, numbers: list[int], epoch: tuple[str, int] | None) -> None:
+        """Delete messages, if they are of that epoch still."""
+        key = "" if epoch is None else epoch[0]
+        self.write(store.DELETE_ROWS, (queue, json.dumps(numbers), key))
 
     def _say_overflow(self, mailbox: OwnMailbox, channels: list[str]) -> None:
         now = time.monotonic()
@@ -284,17 +311,18 @@ class Delivery:
     def _register(self, mailbox: OwnMailbox, joins_again: bool) -> None:
         """Say that the process lives; if it was taken for dead, be in its groups again."""
         if joins_again:
-            self.write(store.ADD, (mailbox.queue, self._memberships.as_json(mailbox.queue)))
+            self.join(mailbox.queue, self.memberships.of(mailbox.queue))
         self.write(store.REGISTER, (mailbox.queue,))
 
     def delete_given(self, mailbox: OwnMailbox) -> None:
         """Delete what was given."""
         with self._lock:
-            deleted, given = mailbox.deleted, mailbox.given
+            deleted, given, epoch = mailbox.deleted, mailbox.given, mailbox.epoch
             if not mailbox.is_due_for_deletion:
                 mailbox.delete_at = None
                 return
-        self.write(store.DELETE_GIVEN, (mailbox.queue, deleted, given))
+        key = "" if epoch is None else epoch[0]
+        self.write(store.DELETE_GIVEN, (mailbox.queue, deleted, given, key))
         with self._lock:
             mailbox.note_deleted(given)
             mailbox.delete_at = None
@@ -302,28 +330,16 @@ class Delivery:
                 mailbox.plan_deletion(time.monotonic())
 
     def _sweep(self, mailbox: OwnMailbox, now: float) -> None:
-        """Delete what has expired, and have dead channels leave their groups."""
+        """Delete what has expired."""
         with self._lock:
             expired = mailbox.expired(now)
         if expired:
-            self.write(store.DELETE_ROWS, (mailbox.queue, json.dumps(expired)))
+            self._delete_rows(mailbox.queue, expired, mailbox.epoch)
             # Where the clock has gone forward, others may have taken this process for dead.
             mailbox.signal, mailbox.is_told = None, True
         with self._lock:
             mailbox.note_rows_deleted(expired)
-            unheard = mailbox.sweep(now, self._unheard_for_seconds)
-        if not unheard:
-            return
-        self._memberships.rest(mailbox.queue, unheard)
-        self._write_later(store.LEAVE, (mailbox.queue, json.dumps(unheard)))
-        _log.warning(
-            "%d channels leave their groups until they are received again, %s among them: for %g s"
-            " nobody has received what had expired for them. Whoever ends takes his channel out of"
-            " its groups",
-            len(unheard),
-            unheard[0],
-            self._unheard_for_seconds,
-        )
+            mailbox.sweep(now)
 
     def _attend_shared(self, mailbox: SharedMailbox) -> None:
         now = time.monotonic()
@@ -370,6 +386,22 @@ class Delivery:
                 wake(woken)
                 raise
             messages.pop()
+
+
+def _slices(
+    messages: list[tuple[Message, list[str]]],
+) -> Iterator[list[tuple[Message, list[str]]]]:
+    """The messages, in order, so that no slice is for many more channels than a thousand or two."""
+    some: list[tuple[Message, list[str]]] = []
+    channels = 0
+    for each in messages:
+        some.append(each)
+        channels += len(each[1])
+        if channels >= _CHANNELS_AT_A_TIME:
+            yield some
+            some, channels = [], 0
+    if some:
+        yield some
 
 
 def _say_wrong(queue: str, wrong: dict[int, str]) -> None:

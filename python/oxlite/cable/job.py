@@ -1,9 +1,10 @@
-"""What the courier is to write for somebody, who may wait for it or be gone."""
+"""What the courier is to do for somebody, who may wait for it or be gone."""
 
 import time
 from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 __all__ = ["Job"]
 
@@ -11,22 +12,20 @@ _FAILS_AFTER_SECONDS: Final = 5.0
 
 
 class Job:
-    """Something that the courier is to write, in the order in which it was told.
+    """Something that the courier is to do, in the order in which it was told.
 
     Attributes:
-        statement: What is executed; its parameters follow.
-        future: Who waits for it, with his loop; None if nobody does.
+        do: It, called in the courier's thread; again if it fails.
+        waiting: Who waits for it, as a future with its loop; None if nobody does.
         fails_at: When he is told that it has failed, as ``time.monotonic`` counts.
     """
 
     def __init__(
         self,
-        statement: str,
-        parameters: tuple[Any, ...],
+        do: Callable[[], object],
         waiting: tuple[AbstractEventLoop, "Future[None]"] | None,
     ) -> None:
-        self.statement = statement
-        self.parameters = parameters
+        self.do = do
         self.waiting = waiting
         self.fails_at = time.monotonic() + _FAILS_AFTER_SECONDS
 

@@ -130,6 +130,10 @@ class Mailbox:
             if not waiting:
                 del self._waiting[receiver.channel]
 
+    def forget(self) -> None:
+        """Drop all that is here: the queues were flushed."""
+        raise NotImplementedError
+
     def receivers(self) -> list[Receiver]:
         """All who wait."""
         return [each for waiting in list(self._waiting.values()) for each in list(waiting)]
@@ -270,8 +274,6 @@ class OwnMailbox(Mailbox):
         self._overflowing: set[str] = set()
         # In the order in which they came, for who takes those of all channels. Some were taken.
         self._in_order: deque[tuple[str, Message]] | None = None
-        # When the first message has expired, or will, that nobody has received of a channel since.
-        self._unheard: dict[str, float] = {}
         # What was read and is in the file still, by number.
         self._undeleted: dict[int, Message] = {}
         # What was there when numbers began again: it is not given a second time.
@@ -283,12 +285,8 @@ class OwnMailbox(Mailbox):
 
     def take(self, channel: str, now: float) -> Message | None:
         """The next message of a channel, or of all if it ends at ``!``."""
-        if channel == self.queue:
-            message = self._take_any(now)
-            self._unheard.clear()
-        else:
-            message = self._take_of(channel, now)
-            self._unheard.pop(channel, None)
+        is_of_all = channel == self.queue
+        message = self._take_any(now) if is_of_all else self._take_of(channel, now)
         if message is not None and message.number > self.given:
             self._give(message.number)
         return message
@@ -376,9 +374,6 @@ class OwnMailbox(Mailbox):
                 self._keep(message, channel, overflowing)
         if self._in_order is not None and len(self._in_order) > 2 * self.available(self.queue) + 64:
             self._in_order = None
-        for channel in touched:
-            if channel not in self._waiting and self.queue not in self._waiting:
-                self._unheard.setdefault(channel, self._kept[channel][0].expires)
         woken = self.to_wake([*touched, self.queue] if touched else [])
         if messages:
             self._pass_by(messages[-1][0].number)
@@ -429,8 +424,8 @@ class OwnMailbox(Mailbox):
         """The numbers of what has expired and is in the file still."""
         return [number for number, each in self._undeleted.items() if each.expires <= now]
 
-    def sweep(self, now: float, unheard_for_seconds: float) -> list[str]:
-        """Forget what has expired; which channels nobody has received for so long after that."""
+    def sweep(self, now: float) -> None:
+        """Forget what has expired."""
         earliest = min((each.expires for each in self._undeleted.values()), default=math.inf)
         for channel, kept in list(self._kept.items()):
             while kept and kept[0].expires <= now:
@@ -440,26 +435,14 @@ class OwnMailbox(Mailbox):
             else:
                 del self._kept[channel]
                 self._overflowing.discard(channel)
-        given_up = [
-            channel
-            for channel, since in self._unheard.items()
-            if now - since >= unheard_for_seconds
-        ]
-        for channel in given_up:
-            del self._unheard[channel]
-        # In the order in which they became so.
-        for since in self._unheard.values():
-            earliest = min(earliest, since + unheard_for_seconds)
-            break
         self.sweep_at = None
         if math.isfinite(earliest):
             self._sweep_by(earliest, now)
-        return given_up
 
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is kept that could expire, here or in the file."""
-        return not (self._kept or self._undeleted or self._unheard)
+        return not (self._kept or self._undeleted)
 
     def begin_anew(self) -> None:
         """Numbers have begun again: what is in the file was not read yet. What is here stays."""
@@ -474,6 +457,5 @@ class OwnMailbox(Mailbox):
         """Drop all: the queues were flushed."""
         self._kept.clear()
         self._overflowing.clear()
-        self._unheard.clear()
         self._undeleted.clear()
         self._in_order = None

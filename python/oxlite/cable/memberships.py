@@ -2,83 +2,52 @@
 
 Where the file was made anew, or this process was taken for dead, they are added again.
 
-Invariant: whoever adds notes it before it writes, so that what is written meanwhile has it.
+Invariant: only the courier's thread uses it, which notes what it has written, so both agree.
 """
 
-import json
-import threading
 import time
+from typing import Final
 
-__all__ = ["Memberships"]
+__all__ = ["Membership", "Memberships"]
+
+Membership = tuple[str, str, float]
+"""A group, a channel, and for how many seconds it is there."""
+
+_KEPT_UNSEEN: Final = 64
 
 
 class Memberships:
-    """See the module. May be used by all threads."""
+    """See the module."""
 
     def __init__(self) -> None:
-        # Re-entrant: the garbage collector may run what leaves a room in the midst of anything.
-        self._lock = threading.RLock()
-        # When each ends, as `time.monotonic` counts: by queue, channel and group.
-        self._ends: dict[str, dict[str, dict[str, float]]] = {}
-        # Likewise, of channels that were taken for dead.
-        self._resting: dict[str, dict[str, float]] = {}
+        # By queue; by group and channel: when each ends, as `time.monotonic` counts, and how often
+        # all had been deleted when it was noted.
+        self._noted: dict[str, dict[tuple[str, str], tuple[float, int]]] = {}
+        self._looks_through_at = _KEPT_UNSEEN
 
-    def note(self, queue: str, channel: str, group: str, expiry: float) -> None:
-        """One was added, for so many seconds."""
-        ends = time.monotonic() + expiry
-        with self._lock:
-            self._ends.setdefault(queue, {}).setdefault(channel, {})[group] = ends
-
-    def drop(self, queue: str, channel: str, group: str) -> None:
-        """A channel has left a group."""
-        with self._lock:
-            for channels in (self._ends.get(queue, {}), self._resting):
-                groups = channels.get(channel, {})
-                groups.pop(group, None)
-                if not groups:
-                    channels.pop(channel, None)
-
-    def rest(self, queue: str, channels: list[str]) -> None:
-        """Channels were taken for dead: they are in no group until they are received again."""
+    def note(self, queue: str, rows: list[Membership], flushes: int) -> None:
+        """Those were added, after all had been deleted so often."""
         now = time.monotonic()
-        with self._lock:
-            for channel in channels:
-                groups = self._ends.get(queue, {}).pop(channel, None)
-                if groups:
-                    self._resting[channel] = groups
-            for channel, groups in list(self._resting.items()):
-                if max(groups.values(), default=0.0) <= now:
-                    del self._resting[channel]
+        noted = self._noted.setdefault(queue, {})
+        for group, channel, expiry in rows:
+            noted[group, channel] = now + expiry, flushes
+        if len(noted) > self._looks_through_at:
+            self._noted[queue] = kept = {row: each for row, each in noted.items() if each[0] > now}
+            self._looks_through_at = 2 * len(kept) + _KEPT_UNSEEN
 
-    @property
-    def are_resting(self) -> bool:
-        """Whether any channel was taken for dead."""
-        return bool(self._resting)
+    def drop(self, queue: str, rows: list[tuple[str, str]]) -> None:
+        """Channels have left groups."""
+        noted = self._noted.get(queue, {})
+        for row in rows:
+            noted.pop(row, None)
 
-    def resume(self, queue: str, channel: str) -> str | None:
-        """A channel is received again: its groups, as JSON, if it had left them."""
+    def forget(self, flushes: int) -> None:
+        """All had been deleted so often: what was noted before that is no more."""
+        for queue, noted in self._noted.items():
+            self._noted[queue] = {row: each for row, each in noted.items() if each[1] >= flushes}
+
+    def of(self, queue: str) -> list[Membership]:
+        """Those of a queue that have not ended."""
         now = time.monotonic()
-        with self._lock:
-            groups = self._resting.pop(channel, None)
-            if groups is None:
-                return None
-            self._ends.setdefault(queue, {})[channel] = groups
-            return json.dumps([(group, channel, ends - now) for group, ends in groups.items()])
-
-    def forget(self) -> None:
-        """All groups are empty."""
-        with self._lock:
-            self._ends.clear()
-            self._resting.clear()
-
-    def as_json(self, queue: str) -> str:
-        """Those of a queue that have not ended, as the statement wants them that adds them."""
-        now = time.monotonic()
-        with self._lock:
-            rows = [
-                (group, channel, ends - now)
-                for channel, groups in list(self._ends.get(queue, {}).items())
-                for group, ends in list(groups.items())
-                if ends > now
-            ]
-        return json.dumps(rows)
+        noted = self._noted.get(queue, {})
+        return [(*row, end - now) for row, (end, _) in noted.items() if end > now]

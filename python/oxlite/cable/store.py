@@ -28,16 +28,13 @@ __all__ = [
     "DELETE_GIVEN",
     "DELETE_ROWS",
     "FIND",
-    "FLUSH",
     "GROUP_CHANNELS",
     "GROUP_QUEUES",
     "GROUP_SEND",
-    "LEAVE",
     "LEAVE_FOR_EVER",
     "OTHER_TABLES",
     "PUT_BACK",
     "READ",
-    "READERS",
     "REGISTER",
     "REMOVE",
     "RESTART",
@@ -45,6 +42,7 @@ __all__ = [
     "TAKE",
     "TOPIC_PREFIX",
     "execute",
+    "flush",
     "is_found",
     "is_missing",
     "prepare",
@@ -77,6 +75,9 @@ _SCHEMA: Final = (
 )""",
     """CREATE INDEX IF NOT EXISTS oxlite_cable_message_queue
 ON oxlite_cable_message (queue, id, expires_at)""",
+    # What nobody has read for twice its expiry is found among many without a look at each.
+    """CREATE INDEX IF NOT EXISTS oxlite_cable_message_gone
+ON oxlite_cable_message (2 * expires_at - sent_at)""",
     """CREATE TABLE IF NOT EXISTS oxlite_cable_member (
   group_name TEXT NOT NULL,
   queue TEXT NOT NULL,
@@ -87,6 +88,8 @@ ON oxlite_cable_message (queue, id, expires_at)""",
 ) WITHOUT ROWID""",
     """CREATE INDEX IF NOT EXISTS oxlite_cable_member_queue
 ON oxlite_cable_member (queue)""",
+    """CREATE INDEX IF NOT EXISTS oxlite_cable_member_end
+ON oxlite_cable_member (expires_at)""",
     # Memberships that have ended while messages waited that were sent during them.
     """CREATE TABLE IF NOT EXISTS oxlite_cable_past_member (
   group_name TEXT NOT NULL,
@@ -241,12 +244,14 @@ were deleted. Returns at least one row, with NULL as number if there is no messa
 often all was deleted, whether the queue is registered, whether numbers have begun again; number,
 channel, message, instants, seconds left, members."""
 
-DELETE_GIVEN: Final = "DELETE FROM oxlite_cable_message WHERE queue = ?1 AND id > ?2 AND id <= ?3"
-"""Queue, up to which number all were deleted, the number that was given last."""
+DELETE_GIVEN: Final = """DELETE FROM oxlite_cable_message
+WHERE queue = ?1 AND id > ?2 AND id <= ?3 AND ?4 = (SELECT key FROM oxlite_cable_epoch)"""
+"""Queue, up to which number all were deleted, the number that was given last, their epoch."""
 
 DELETE_ROWS: Final = """DELETE FROM oxlite_cable_message
-WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))"""
-"""Queue, numbers as a JSON list."""
+WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))
+  AND ?3 = (SELECT key FROM oxlite_cable_epoch)"""
+"""Queue, numbers as a JSON list, their epoch."""
 
 TAKE: Final = f"""DELETE FROM oxlite_cable_message WHERE id IN (
   SELECT id FROM oxlite_cable_message WHERE queue = ?1 ORDER BY id LIMIT ?2
@@ -266,16 +271,16 @@ SELECT value ->> 0, ?1, value ->> 1, {_LATEST}, {_NOW} + (value ->> 2) FROM json
 WHERE true
 ON CONFLICT (group_name, queue, channel) DO UPDATE SET
   joined = CASE WHEN expires_at > {_NOW} THEN joined ELSE excluded.joined END,
-  expires_at = excluded.expires_at"""
-"""Queue; group, channel and expiry of membership in seconds, as a JSON list of such lists."""
+  expires_at = excluded.expires_at
+RETURNING (SELECT flushes FROM oxlite_cable_epoch)"""
+"""Queue; group, channel and expiry of membership in seconds, as a JSON list of such lists.
+
+Returns, for each, how often all had been deleted before.
+"""
 
 REMOVE: Final = """DELETE FROM oxlite_cable_member WHERE (group_name, queue, channel) IN (
   SELECT value ->> 0, ?1, value ->> 1 FROM json_each(?2))"""
 """Queue; group and channel, as a JSON list of such lists."""
-
-LEAVE: Final = """DELETE FROM oxlite_cable_member
-WHERE queue = ?1 AND channel IN (SELECT value FROM json_each(?2))"""
-"""Queue, channels that leave all their groups as a JSON list."""
 
 REGISTER: Final = f"INSERT OR IGNORE INTO oxlite_cable_reader VALUES (?1, {_NOW})"
 """The queue of a process that lives."""
@@ -294,14 +299,12 @@ LEAVE_FOR_EVER: Final = (
 )
 """Queue of a process that ends."""
 
-FLUSH: Final = (
+_FLUSH: Final = (
     "DELETE FROM oxlite_cable_message",
     "DELETE FROM oxlite_cable_member",
     "DELETE FROM oxlite_cable_past_member",
     "UPDATE oxlite_cable_epoch SET flushes = flushes + 1",
 )
-
-READERS: Final = "SELECT queue FROM oxlite_cable_reader"
 
 
 def queue_of(channel: str) -> str:
@@ -379,6 +382,15 @@ def execute(
     if announcement is not None:
         announcement.follow(connection, [row[0] for row in rows])
     return rows
+
+
+def flush(connection: Connection, announcement: Announcement) -> None:
+    """Delete all messages and groups in the transaction that is open; all who read hear of it."""
+    prepare(connection)
+    for statement in _FLUSH:
+        connection.execute(statement)
+    readers = connection.execute("SELECT queue FROM oxlite_cable_reader")
+    announcement.follow(connection, [queue for (queue,) in readers])
 
 
 def _make(connection: Connection) -> None:

@@ -12,10 +12,11 @@ through is the cable's.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from typing import Any
+from weakref import WeakMethod
 
 from channels.exceptions import ChannelFull, MessageTooLarge
 from channels.layers import BaseChannelLayer
@@ -80,7 +81,7 @@ class OxliteChannelLayer(BaseChannelLayer):
             expiry=expiry,
             group_expiry=group_expiry,
             capacity=capacity,
-            capacity_of=self.get_capacity if channel_capacity else None,
+            capacity_of=_weakly(self.get_capacity, capacity) if channel_capacity else None,
         )
         # Another database has another name while tests run, which is asked for at each use.
         self._path = None if path is None else self._made(path)
@@ -207,3 +208,14 @@ class OxliteChannelLayer(BaseChannelLayer):
         """Close the file. It is opened anew when it is used again."""
         for each in list(self._cables.values()):
             await each.close()
+
+
+def _weakly(get_capacity: Callable[[str], int], default: int) -> Callable[[str], int]:
+    """The method, without keeping its layer: the thread that receives for it would do so."""
+    method = WeakMethod(get_capacity)
+
+    def capacity_of(queue: str) -> int:
+        found = method()
+        return default if found is None else found(queue)
+
+    return capacity_of
