@@ -398,7 +398,7 @@ def test_what_is_set_meanwhile_is_not_pruned(tmp_path: Path) -> None:
     with Cache(path) as cache:
         cache.set_many(dict.fromkeys(keys, "old"), timeout=0.001)
         time.sleep(0.01)
-        keeper = keeper_of(path, None, "json", (), None, "cache", 5.0)
+        keeper = keeper_of(path, None, "json", (), None, "cache", 5.0, False)
         pruning = keeper.prune()
         step = next(pruning)
         with suppress(StopIteration), closing(oxlite.connect(path)) as connection:
@@ -883,3 +883,19 @@ def test_a_link_leads_to_one_cache(tmp_path: Path) -> None:
         assert (tmp_path / "real" / "cache.db").stat().st_mode & 0o777 == 0o600
         with one.lock("l"), pytest.raises(TimeoutError), other.lock("l", timeout=0.05):
             pass
+
+
+def test_who_opens_a_large_cache_waits_for_who_looks_at_it_after_a_boot(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    with Cache(path) as cache:
+        cache.set("key", 1)
+    os.truncate(path, 400 << 20)  # in which nothing is; a look at so much may take seconds
+    held = lock_of_file(str(path))
+    assert held.try_acquire()
+    later = threading.Timer(1.0, held.release)
+    later.start()
+    # A site goes on without it.
+    assert Cache(path, lock_timeout=0.1, lazily=True).get("key") is None
+    with Cache(path, lock_timeout=0.1) as cache:
+        assert cache.get("key") == 1
+    later.join()

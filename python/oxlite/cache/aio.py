@@ -89,7 +89,7 @@ class Cache:
         self._lock_timeout = lock_timeout
         self._size = size
         self._keeper = blocking.keeper_of(
-            path, size, serializer, secret_key, compress_above, profile, lock_timeout
+            path, size, serializer, secret_key, compress_above, profile, lock_timeout, True
         )
         self._lock = threading.Lock()
         self._file: tuple[int, int] | None = None

@@ -2,8 +2,9 @@
 
 Invariants:
 - What is done, and in which order, is in ``keeper``; here it is done by calling.
-- ``get`` alone is written out, since it is what a cache is asked for: a lookup by a reader that all
-  threads share, which holds the GIL meanwhile.
+- ``get`` and ``set`` are written out, since they are what a cache is asked for. A lookup is done by
+  a reader that all threads share, and holds the GIL meanwhile. Whatever is not as it mostly is goes
+  the way of all others.
 """
 
 import os
@@ -80,6 +81,7 @@ def keeper_of(
     compress_above: int | None,
     profile: ProfileName,
     lock_timeout: float,
+    lazily: bool,
 ) -> Keeper:
     """What a cache with these arguments does; see ``Cache``."""
     if size is not None and size < SMALLEST_SIZE_BYTES:
@@ -87,7 +89,8 @@ def keeper_of(
     given = (secret_key,) if isinstance(secret_key, str | bytes) else secret_key
     keys = [key.encode() if isinstance(key, str) else key for key in given]
     codec = Codec(serializer, keys, compress_above)
-    return Keeper(Place(str(Path(path).resolve()), size, profile, lock_timeout), codec, size)
+    place = Place(str(Path(path).resolve()), size, profile, lock_timeout, not lazily)
+    return Keeper(place, codec, size)
 
 
 class Cache:
@@ -139,7 +142,7 @@ class Cache:
         self._lock_timeout = lock_timeout
         self._size = size
         self._keeper = keeper_of(
-            path, size, serializer, secret_key, compress_above, profile, lock_timeout
+            path, size, serializer, secret_key, compress_above, profile, lock_timeout, lazily
         )
         self._decoded = self._keeper.codec.decoded
         self._is_closed = False
@@ -213,7 +216,22 @@ class Cache:
         Raises:
             TypeError, ValueError, pickle.PicklingError: The value cannot be written.
         """
-        return self._run(self._keeper.set(key, value, timeout))
+        keeper, database = self._keeper, self._database
+        row = keeper.row_of(key, value, timeout)
+        cost = 0 if row is None else keeper.cost_of_now(row)
+        if row is None or not cost or database is None or self._looks_before_writing():
+            return self._run(keeper.set(key, value, timeout))
+        # Before it is written, or somebody could take it for one that was never used.
+        keeper.note(row[0])
+        try:
+            database.execute(store.SET, row)
+        except sqlite3.ProgrammingError:  # another thread has opened the file anew
+            return self._run(keeper.set(key, value, timeout))
+        except (sqlite3.Error, OSError) as error:
+            return self._run(keeper.could_not_set(error, row))
+        if keeper.is_due(cost):
+            self._run(keeper.tidy())
+        return True
 
     def add(self, key: str, value: Any, timeout: float | None = None) -> bool:  # noqa: ANN401
         """Set the value of a key that has none, and say whether that was so. Raises as ``set``."""
@@ -437,6 +455,11 @@ class Cache:
                     raise
             else:
                 return answer.rows if method is _EXECUTE else answer
+
+    def _looks_before_writing(self) -> bool:
+        """Whether it is time to look whether the file was replaced."""
+        is_mended = self._keeper.place.repairs != self._repairs
+        return is_mended or time.monotonic() >= self._look_to_write_at
 
     def _reach(self, is_to_write: bool) -> None:
         """Open the file, or open it anew where it was deleted or replaced.

@@ -45,8 +45,9 @@ _LONGEST_LOCAL: Final = 4061
 _ROW_BYTES: Final = 24
 
 LOOKED_AT: Final = 128
-_LOOK_EACH: Final = 64
-"""After so many that were written, ``LOOKED_AT`` are looked at whether they have expired."""
+_LOOK_EACH, _LOOK_EACH_AT_MOST = 64, 512
+"""After so many writes ``LOOKED_AT`` entries are looked at whether they have expired; after more,
+up to the second number, where none had."""
 
 
 def cost_of(length: int) -> int:
@@ -71,6 +72,7 @@ class Budget:
         self._end = 0 if size is None else size + size // 64
         self._used = 0
         self._written = self._owed = self._entries = 0
+        self._look_each = _LOOK_EACH
 
     @property
     def slice_cost(self) -> int:
@@ -85,7 +87,7 @@ class Budget:
         if self._step and self._used > self._begin:
             self._owed += 2 * cost
         return (
-            self._entries >= _LOOK_EACH
+            self._entries >= self._look_each
             or self._owed >= _SLICE
             or (self._step > 0 and self._written >= self._step)
         )
@@ -121,10 +123,14 @@ class Budget:
 
     def must_prune(self) -> bool:
         """Whether it is time to look for what has expired."""
-        if self._entries < _LOOK_EACH:
+        if self._entries < self._look_each:
             return False
         self._entries = 0
         return True
+
+    def pruned(self, count: int) -> None:
+        """So many of those had expired."""
+        self._look_each = _LOOK_EACH if count else min(2 * self._look_each, _LOOK_EACH_AT_MOST)
 
 
 def anywhere() -> int:

@@ -34,6 +34,9 @@ from oxlite.cache.upkeep import FIRST, Upkeep, after
 
 __all__ = ["Keeper"]
 
+_Entry = tuple[int, str, int, bytes | int]
+"""Number, key, expiry and value, as they are written."""
+
 _FOR_EVER: Final = 0
 _LATEST: Final = 2**47
 """An expiry after it is never: the year 6429."""
@@ -101,13 +104,33 @@ class Keeper(Upkeep):
 
     def set(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
         """Set it; whether it could be."""
+        row = self.row_of(key, value, timeout)
+        if row is None:
+            return (yield from self._deleted(key)) is not None
+        return (yield from self._put(store.SET, row)) is not None
+
+    def row_of(self, key: str, value: Any, timeout: float | None) -> _Entry | None:  # noqa: ANN401
+        """What is written to set it; ``None`` if it has expired by then."""
         expires_at = _expiry(timeout)
         if expires_at is None:
-            return (yield from self._deleted(key)) is not None
-        number = number_of(key)
-        encoded = self.codec.encoded(key, value, expires_at)
-        rows = yield from self._put(store.SET, (number, key, expires_at, encoded))
-        return rows is not None
+            return None
+        return number_of(key), key, expires_at, self.codec.encoded(key, value, expires_at)
+
+    def cost_of_now(self, row: _Entry) -> int:
+        """What it costs to write it; 0 if something else is to be done before."""
+        cost = cost_of(_length(row))
+        is_free = not self.hidden and self._budget.has_room(cost) and not self._is_too_large(row[3])
+        return cost if is_free else 0
+
+    def is_due(self, cost: int) -> bool:
+        """Note that so much was written for one entry; whether to tidy."""
+        return self._budget.note(cost, 1)
+
+    def could_not_set(self, error: Exception, row: _Entry) -> Steps[bool]:
+        """After that error it could not be set."""
+        yield from self._survive(error, store.SET, row)
+        yield from self._hide([row[0]])
+        return False
 
     def add(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
         """Set it if it is not there; whether that was so."""
@@ -176,8 +199,8 @@ class Keeper(Upkeep):
                 raise
             if rows:
                 self.note(number)
-                if self._budget.note(_NUMBER_COST, 1):
-                    yield from self._tidy()
+                if self.is_due(_NUMBER_COST):
+                    yield from self.tidy()
                 total: int = rows[0][0]
                 return total
             row = yield from self._row(key)
@@ -454,8 +477,8 @@ class Keeper(Upkeep):
         elif rows or sql is store.SET:
             if self.hidden:
                 self.hidden.show(number)
-            if self._budget.note(cost, 1) or self.hidden:
-                yield from self._tidy()
+            if self.is_due(cost) or self.hidden:
+                yield from self.tidy()
         return rows
 
     def _put_many(self, sets: Sequence[Row], cost: int) -> Steps[list[str]]:
@@ -476,7 +499,7 @@ class Keeper(Upkeep):
             self.note(number)
             self.hidden.show(number)
         if self._budget.note(cost, len(sets)) or self.hidden:
-            yield from self._tidy()
+            yield from self.tidy()
         return []
 
 

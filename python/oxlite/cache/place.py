@@ -33,6 +33,7 @@ _LOG_FRACTION: Final = 8
 _LEAST_LOG_BYTES, _MOST_LOG_BYTES = 4 << 20, 64 << 20
 _SAY_SECONDS: Final = 10.0
 _RESET_SECONDS: Final = 0.5
+_LOOKED_AT_BYTES_PER_SECOND: Final = 100 << 20
 _DAMAGED: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -44,6 +45,8 @@ class Place:
         size: The limit of the cache, in bytes.
         profile: Of its connections.
         lock_timeout: For how many seconds locks are waited for.
+        is_waited_for: Whether one waits for longer where another one may be looking at the whole
+            file after a boot. Else that is a miss.
 
     Attributes:
         path: The file.
@@ -54,13 +57,19 @@ class Place:
     """
 
     def __init__(
-        self, path: str, size: int | None, profile: ProfileName, lock_timeout: float
+        self,
+        path: str,
+        size: int | None,
+        profile: ProfileName,
+        lock_timeout: float,
+        is_waited_for: bool,
     ) -> None:
         self.path = path
         self._file = Path(path)
         self.resets = self.repairs = 0
         self._profile: ProfileName = profile
         self._lock_timeout = lock_timeout
+        self._is_waited_for = is_waited_for
         log_bytes = _MOST_LOG_BYTES if size is None else size // _LOG_FRACTION
         self.pragmas: Mapping[str, Any] = {
             "journal_size_limit": min(max(log_bytes, _LEAST_LOG_BYTES), _MOST_LOG_BYTES),
@@ -122,7 +131,8 @@ class Place:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        lock, left = lock_of_file(self.path), pauses(self._lock_timeout)
+        timeout = self._lock_timeout + (self._look_seconds() if self._is_waited_for else 0.0)
+        lock, left = lock_of_file(self.path), pauses(timeout)
         while not lock.try_acquire():
             pause = next(left, None)
             if pause is None:
@@ -132,6 +142,13 @@ class Place:
             yield
         finally:
             lock.release()
+
+    def _look_seconds(self) -> float:
+        """For how long another one may look at the file after a boot."""
+        try:
+            return self._file.stat().st_size / _LOOKED_AT_BYTES_PER_SECOND
+        except OSError:
+            return 0.0
 
     def _make_private(self) -> None:
         """A file that is made is for its owner alone, and has no part of one that was deleted."""

@@ -58,7 +58,7 @@ class Upkeep(Access):
         self._budget = Budget(size)
         self._pruned_to = FIRST
 
-    def _tidy(self) -> Steps[None]:
+    def tidy(self) -> Steps[None]:
         """After a write, do a part of what keeps the limit, and of what prunes."""
         budget = self._budget
         try:
@@ -69,7 +69,8 @@ class Upkeep(Access):
                 yield from self._evict(due)
             if budget.must_prune():
                 until = milliseconds() - _KEPT_STALE_MS
-                _, begin = yield from self._pruned(self._pruned_to, until, LOOKED_AT)
+                count, begin = yield from self._pruned(self._pruned_to, until, LOOKED_AT)
+                budget.pruned(count)
                 self._pruned_to = FIRST if begin is None else begin
             if self.hidden:
                 yield from self._delete_hidden()
