@@ -72,6 +72,34 @@ def test_tables_that_are_dropped_lose_nothing_that_is_sent_later(tmp_path: Path)
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    "table", ["message", "member", "past_member", "reader", "epoch"], ids=lambda table: table
+)
+def test_a_table_that_is_dropped_under_a_member_leaves_it_in_its_group(
+    tmp_path: Path, table: str
+) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable, other = Cable(path), Cable(path)
+        channel = cable.new_channel()
+        await cable.group_add("room", channel)
+        await other.group_send("room", {"number": 1})
+        assert await received(cable, channel) == {"number": 1}
+        waiting = asyncio.create_task(received(cable, channel))
+        await asyncio.sleep(0.1)
+        do(path, f"DROP TABLE oxlite_cable_{table}")
+        # Whoever finds it missing makes it anew, and has all look.
+        while not waiting.done():
+            await other.group_send("room", {"number": 2})
+            await asyncio.sleep(0.05)
+        assert await waiting == {"number": 2}
+        await cable.close()
+        await other.close()
+
+    asyncio.run(main())
+
+
 def test_numbers_that_begin_again_lose_nothing_and_give_nothing_twice(tmp_path: Path) -> None:
     path = tmp_path / "cable.db"
 

@@ -1,6 +1,7 @@
 """Channels and groups in a file: messages between processes, without a server.
 
-Who sends does so in his own event loop; what is received is brought by the courier, a thread.
+Who sends does so in his own event loop; what is received is brought by the courier, a thread, which
+puts the channels of this process into groups as well.
 
 Invariants:
 - A message is given to one who receives its channel, at most once; a message to a group to one for
@@ -111,7 +112,6 @@ class Cable:
         """Begin with no connection and nobody who waits, in this process."""
         self._lock = threading.Lock()
         self._name = uuid.uuid4().hex
-        _cables[self._name] = self
         self._file = CableFile(self._path, self._profile)
         self._database: aio.Database | None = None
         self._identity: Identity = None
@@ -120,12 +120,14 @@ class Cable:
         )
         # The courier's thread outlives the cable otherwise: it knows nothing of it.
         capacity = partial(_capacity_in, self._capacity, self._capacity_of)
-        self._courier = Courier(self._file, f"{self._name}!", self._expiry, capacity)
+        self._courier = Courier(self._file, f"{self._name}!", capacity)
         if self._end_courier is not None:
             self._end_courier.detach()
         self._end_courier = finalize(self, self._courier.end)
         self._end_courier.atexit = False
         self._received = 0
+        # When all of it is there: other threads look for it.
+        _cables[self._name] = self
 
     async def send(
         self, channel: str, message: Mapping[str, Any], *, connection: object = None

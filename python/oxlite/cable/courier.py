@@ -1,17 +1,18 @@
 """The courier: a thread that brings messages from the file to those who receive them.
 
-There is one for each ``Cable`` in each process, from the first receive on. It waits for the
-descriptors by which commits are heard, and for a bell by which others tell it something; it reads
-and writes by a ``Database`` of its own. So nothing that is received depends on any event loop.
+There is one for each ``Cable`` in each process, from when somebody first receives, or enters a
+group. It waits for the descriptors by which commits are heard, and for a bell by which others tell
+it something; it reads by a ``Database`` of its own, and writes what concerns this process's
+channels. So nothing that is received depends on any event loop.
 
 Invariants:
 - Nothing is polled: with nothing to do it sleeps without a limit.
-- Where the file cannot be read or written, those who wait go on waiting, and it tries again. Only
-  what no waiting can mend, such as a wrong argument, is told to them.
+- Where the file cannot be read or written, it tries again. Those who receive go on waiting; whoever
+  enters or leaves a group is told after some seconds, or at once what no waiting can mend.
 - No lock is held while the file is used, while anything is logged, or where the garbage collector's
   work could want it.
 - The process's end waits for it for some seconds at most, in which it puts back and deletes.
-- A forked child has none of its parent's: the cable makes another one.
+- A forked child has none of its parent's, and leaves none of its groups: the cable makes another.
 """
 
 import asyncio
@@ -19,11 +20,9 @@ import atexit
 import logging
 import os
 import select
-import signal
-import sys
 import threading
 import time
-from asyncio import AbstractEventLoop, Future
+from asyncio import Future
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,6 +37,7 @@ from oxlite.cable.file import CableFile
 from oxlite.cable.job import Job
 from oxlite.cable.mailbox import Mailbox, Message, OwnMailbox, Receiver, SharedMailbox
 from oxlite.cable.memberships import Membership
+from oxlite.cable.service_thread import ServiceThread, call_all
 
 __all__ = ["Courier"]
 
@@ -58,14 +58,25 @@ _RINGS_AT_ONCE: Final = 1 << 16
 
 _ENDS_WITHIN_SECONDS: Final = 5.0
 
+_WAITING_CANNOT_MEND: Final = (
+    "SQLITE_AUTH", "SQLITE_CONSTRAINT", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_MISMATCH",
+    "SQLITE_MISUSE", "SQLITE_NOTADB", "SQLITE_RANGE", "SQLITE_TOOBIG",
+)  # fmt: skip
+
 _couriers: "WeakSet[Courier]" = WeakSet()
+
+_closed: "set[Courier]" = set()
+"""Those that were closed and have not left their groups."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_closed.clear)
 
 
 @atexit.register
 def _end_all() -> None:
     """The process ends: what was taken and is not wanted any more goes back to the others."""
     ends = time.monotonic() + _ENDS_WITHIN_SECONDS
-    couriers = list(_couriers)
+    couriers = {*_couriers, *_closed}
     for courier in couriers:
         courier.end()
     for courier in couriers:
@@ -78,7 +89,6 @@ class Courier:
     Args:
         file: The file.
         own_queue_mark: How the queues of this process end.
-        expiry: For how many seconds a message waits.
         capacity_of: The capacity of a queue.
     """
 
@@ -86,28 +96,32 @@ class Courier:
         self,
         file: CableFile,
         own_queue_mark: str,
-        expiry: float,
         capacity_of: Callable[[str], int],
     ) -> None:
+        self._bell: tuple[int, ...] = ()
         self._file = file
         self._own_queue_mark = own_queue_mark
-        self._expiry = expiry
         self._capacity_of = capacity_of
         # Re-entrant: the garbage collector may run what leaves a room in the midst of anything.
         self._lock = threading.RLock()
         self._mailboxes: dict[str, Mailbox] = {}
         self._jobs: deque[Job] = deque()
-        self._thread: threading.Thread | None = None
-        self._is_closing = self._is_wanted = self._is_starting = False
-        # Set without the lock, by the garbage collector's leave.
-        self._is_over = False
-        self._ended: list[Callable[[], None]] = []
+        self._thread = ServiceThread(
+            f"oxlite cable {os.path.basename(file.path)}",  # noqa: PTH119 - it is text
+            self._lock,
+            serve=self._serve,
+            finish=self._finish,
+            has_more=lambda: len(self._jobs) > self._left,
+            fail=self._fail,
+        )
         self._leaving: list[Callable[[], None]] = []
         self._bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # The thread's own.
-        self._delivery = Delivery(file, self._lock, self._tell)
+        self._delivery = Delivery(file, self._lock, self._do_later)
         self._delivery.poll.register(self._bell[0], select.POLLIN)
-        self._try_again_at = 0.0
+        self._try_again_at = self._try_jobs_again_at = 0.0
+        # How many jobs could not be done when they were tried last.
+        self._left = 0
         self._said = -_SAY_AGAIN_AFTER_SECONDS
         _couriers.add(self)
 
@@ -127,33 +141,38 @@ class Courier:
         """
         loop = asyncio.get_running_loop()
         capacity = self._capacity_if_new(queue)
-        while True:
-            with self._lock:
-                self._start()
-                mailbox = self._mailbox(queue, capacity)
-                message = mailbox.take(channel, time.monotonic())
+        receiver: Receiver | None = None
+        try:
+            while True:
+                with self._lock:
+                    mailbox = self._mailbox(queue, capacity)
+                    if receiver is not None:
+                        mailbox.remove(receiver)
+                    message = mailbox.take(channel, time.monotonic())
+                    if message is not None:
+                        is_due = self._is_news_of(mailbox)
+                    else:
+                        receiver = Receiver(mailbox, channel, loop)
+                        mailbox.add(receiver)
+                        is_due = self._is_waited_for(mailbox)
+                    thread = self._thread.claimed()
+                self._thread.launch(thread)
+                if is_due:
+                    self.ring()
                 if message is not None:
-                    is_due = self._is_news_of(mailbox)
-                else:
-                    receiver = Receiver(mailbox, channel, loop)
-                    mailbox.add(receiver)
-                    is_due = self._is_waited_for(mailbox)
-            if is_due:
-                self.ring()
-            if message is not None:
-                return message
-            try:
+                    return message
+                assert receiver is not None
                 await receiver.future
-            except GeneratorExit:
-                # It is destroyed, perhaps by the garbage collector in a thread that has the lock.
+        except GeneratorExit:
+            # It is destroyed, perhaps by the garbage collector in a thread that has the lock.
+            if receiver is not None:
                 receiver.note_gone()
                 self.ring()
-                raise
-            except BaseException:
-                self._leave(mailbox, receiver)
-                raise
-            with self._lock:
-                mailbox.remove(receiver)
+            raise
+        except BaseException:
+            if receiver is not None:
+                self._leave(receiver)
+            raise
 
     async def join(self, queue: str, rows: list[Membership]) -> None:
         """Put channels of this process into groups, after all that it was told before.
@@ -174,11 +193,12 @@ class Courier:
 
     def leave_anyway(self, queue: str, rows: list[tuple[str, str]]) -> None:
         """The same without waiting for it: it is done whatever becomes of whoever says so."""
-        self._tell(partial(self._delivery.leave, queue, rows))
+        self._tell(Job(partial(self._delivery.leave, queue, rows), None))
 
     def note_left(self, queue: str, rows: list[tuple[str, str]]) -> None:
         """Somebody else takes them out of groups: they are not to be put there again."""
-        self._tell(partial(self._delivery.memberships.drop, queue, rows))
+        with self._lock:  # there is no hurry
+            self._jobs.append(Job(partial(self._delivery.memberships.drop, queue, rows), None))
 
     async def flush(self) -> None:
         """Delete all messages and groups, likewise, and what is kept here. Raises as ``join``."""
@@ -200,11 +220,11 @@ class Courier:
             when_left: Called in the courier's thread, or in this one if there is none.
         """
         with self._lock:
-            is_running = self._thread is not None and not self._is_closing
-            if is_running:
+            is_serving = self._thread.is_serving
+            if is_serving:
                 self._leaving.append(when_left)
         self.ring()
-        if not is_running:
+        if not is_serving:
             when_left()
 
     def close(self, when_closed: Callable[[], None]) -> None:
@@ -217,27 +237,21 @@ class Courier:
             receivers = [each for box in self._mailboxes.values() for each in box.receivers()]
             for mailbox in self._mailboxes.values():
                 mailbox.signal = None
-            is_running = self._thread is not None
-            if is_running:
-                self._is_closing, self._is_wanted = True, False
-                self._ended.append(when_closed)
+        self._thread.close(when_closed)
         for receiver in receivers:
             with suppress(RuntimeError):  # its loop is closed
                 receiver.loop.call_soon_threadsafe(receiver.future.cancel)
         self.ring()
-        if not is_running:
-            when_closed()
 
     def end(self) -> None:
         """End, and leave all groups: nobody can use it any more. May be called from anywhere."""
-        self._is_over = True
+        self._thread.is_over = True
         self.ring()
 
     def wait_for_end(self, timeout: float) -> None:
-        """Wait for its end for so many seconds at most."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
+        """Wait for its end for so many seconds at most; after ``close``, end it here."""
+        if self._thread.wait_for_end(timeout) and self in _closed:
+            self._finish()
 
     def ring(self) -> None:
         """Have it look. Takes no lock."""
@@ -248,18 +262,18 @@ class Courier:
         """Have something done, and wait for it."""
         loop = asyncio.get_running_loop()
         future: Future[None] = loop.create_future()
-        self._tell(do, (loop, future))
+        self._tell(Job(do, (loop, future)))
         await future
 
-    def _tell(
-        self,
-        do: Callable[[], object],
-        waiting: tuple[AbstractEventLoop, "Future[None]"] | None = None,
-    ) -> None:
+    def _do_later(self, do: Callable[[], object]) -> None:
+        self._tell(Job(do, None))
+
+    def _tell(self, job: Job) -> None:
         """Have something done, after all that it was told before."""
         with self._lock:
-            self._start()
-            self._jobs.append(Job(do, waiting))
+            self._jobs.append(job)
+            thread = self._thread.claimed(is_wanted=job.waiting is not None)
+        self._thread.launch(thread)
         self.ring()
 
     def _capacity_if_new(self, queue: str) -> int:
@@ -278,21 +292,6 @@ class Courier:
             self._mailboxes[queue] = mailbox
         return mailbox
 
-    def _start(self) -> None:
-        if sys.is_finalizing():
-            return  # a thread would never begin
-        if self._thread is None and not self._is_starting:
-            self._is_starting, self._is_closing = True, False
-            name = f"oxlite cable {os.path.basename(self._file.path)}"  # noqa: PTH119 - it is text
-            thread = threading.Thread(target=self._run, name=name, daemon=True)
-            try:
-                thread.start()
-                self._thread = thread
-            finally:
-                self._is_starting = False
-        elif self._is_closing:
-            self._is_wanted = True
-
     def _is_news_of(self, mailbox: Mailbox) -> bool:
         """After one was taken: whether the courier is to know."""
         return (
@@ -309,7 +308,8 @@ class Courier:
         mailbox.is_told = True
         return True
 
-    def _leave(self, mailbox: Mailbox, receiver: Receiver) -> None:
+    def _leave(self, receiver: Receiver) -> None:
+        mailbox = receiver.mailbox
         with self._lock:
             mailbox.remove(receiver)
             woken = mailbox.to_wake([receiver.channel]) if receiver.is_woken else []
@@ -322,34 +322,12 @@ class Courier:
 
     # The thread.
 
-    def _run(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        goes_on = True
-        while goes_on:
-            try:
-                self._serve()
-                self._finish()
-            except Exception:
-                # Another one takes its place when somebody receives.
-                _log.exception("the thread that receives for %s has failed", self._file.path)
-            with self._lock:
-                ended, self._ended, self._leaving = self._ended + self._leaving, [], []
-                goes_on = self._is_wanted and not self._is_over
-                self._is_closing = self._is_wanted = self._is_starting = False
-                waited_for = [] if goes_on else [job for job in self._jobs if job.waiting]
-                if not goes_on:
-                    self._thread = None
-                    self._jobs = deque(job for job in self._jobs if not job.waiting)
-            for job in waited_for:
-                job.end(sqlite3.ProgrammingError("Cannot operate on a closed cable."))
-            _call_all(ended)
-
     def _serve(self) -> None:
         """Go on until it is to end."""
         timeout: float | None = 0.0
         while True:
             queues = self._sleep(timeout)
-            if self._is_closing or self._is_over:
+            if self._thread.has_to_end:
                 return
             try:
                 timeout = self._round(queues)
@@ -385,6 +363,7 @@ class Courier:
                     mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
         except (sqlite3.Error, OSError) as error:
             self._fails_for_now(error)
+            self._end_overdue(error)
             self._try_again_at = now + _TRY_AGAIN_AFTER_SECONDS
             return _TRY_AGAIN_AFTER_SECONDS
         at = [self._do_jobs()]
@@ -403,7 +382,7 @@ class Courier:
             leaving, self._leaving = self._leaving, []
         self._delivery.close()
         self._try_again_at = time.monotonic() + _LEFT_FOR_SECONDS
-        _call_all(leaving)
+        call_all(leaving)
 
     def _attend(self, mailbox: Mailbox) -> float | None:
         """Do what is due for one; when it is its turn again."""
@@ -423,23 +402,40 @@ class Courier:
         return self._delivery.due_at(mailbox)
 
     def _do_jobs(self) -> float | None:
-        """Write what it was told to; when it is to go on with it."""
+        """Do what it was told to; when it is to go on with it."""
+        if self._try_jobs_again_at > time.monotonic():
+            return self._try_jobs_again_at
         while True:
             with self._lock:
+                self._left = 0
                 if not self._jobs:
                     return None
                 job = self._jobs[0]
             try:
                 job.do()
             except (sqlite3.Error, OSError) as error:
-                if job.waiting is None or time.monotonic() < job.fails_at:
-                    self._fails_for_now(error)
-                    return time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
+                self._fails_for_now(error)
+                if _can_waiting_mend(error):
+                    self._end_overdue(error)
+                    with self._lock:
+                        self._left = len(self._jobs)
+                    self._try_jobs_again_at = time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
+                    return self._try_jobs_again_at
                 job.end(error)
             else:
                 job.end(None)
             with self._lock:
                 self._jobs.popleft()
+
+    def _end_overdue(self, error: Exception) -> None:
+        """The file cannot be used: tell those who have waited for long."""
+        now = time.monotonic() if _can_waiting_mend(error) else float("inf")
+        with self._lock:
+            overdue = [job for job in list(self._jobs) if job.waiting and job.fails_at <= now]
+            for job in overdue:
+                self._jobs.remove(job)
+        for job in overdue:
+            job.end(error)
 
     def _flush(self) -> None:
         self._delivery.flush()
@@ -474,9 +470,7 @@ class Courier:
         """Tell all who wait."""
         with self._lock:
             receivers = [each for box in self._mailboxes.values() for each in box.receivers()]
-            jobs = [job for job in self._jobs if job.waiting]
-            # What nobody waits for is written all the same, later.
-            self._jobs = deque(job for job in self._jobs if not job.waiting)
+            jobs = self._waited_for()
             for mailbox in self._mailboxes.values():
                 mailbox.is_told = True
         for job in jobs:
@@ -487,33 +481,53 @@ class Courier:
         if not receivers and not jobs:
             _log.warning("%s cannot be used: %s", self._file.path, error)
 
+    def _waited_for(self) -> list[Job]:
+        """With the lock, take out the jobs that somebody waits for; the others are done later."""
+        jobs = [job for job in list(self._jobs) if job.waiting]
+        for job in jobs:
+            self._jobs.remove(job)
+        return jobs
+
     def _finish(self) -> None:
         """Put back and delete what is due, and close the file."""
         with self._lock:
             mailboxes = list(self._mailboxes.values())
             for mailbox in mailboxes:
                 mailbox.is_told, mailbox.signal, mailbox.retry_at = True, None, 0.0
+        self._try_again_at = self._try_jobs_again_at = 0.0
         try:
             if self._file.identity() is None:
-                return  # what is due was deleted with it, and it is not to be made anew
-            if not (mailboxes or self._jobs):
-                return
-            self._delivery.open()
-            self._do_jobs()
-            for mailbox in mailboxes:
-                self._finish_one(mailbox)
+                # What is due was deleted with it, and it is not to be made anew.
+                with self._lock:
+                    self._jobs = deque(self._waited_for())
+            elif mailboxes or self._jobs:
+                self._delivery.open()
+                self._do_jobs()
+                for mailbox in mailboxes:
+                    self._finish_one(mailbox)
         except (sqlite3.Error, OSError, ValueError) as error:
             _log.warning("%s was closed while it could not be used: %s", self._file.path, error)
+            with self._lock:
+                self._left = len(self._jobs)
         finally:
-            self._try_again_at = 0.0
             self._delivery.close()
+            with self._lock:
+                leaving, self._leaving = self._leaving, []
+                ended = self._waited_for() if self._thread.is_closed or self._thread.is_over else []
+            for job in ended:
+                job.end(sqlite3.ProgrammingError("Cannot operate on a closed cable."))
+            call_all(leaving)
+        if self._thread.is_over:
+            _closed.discard(self)
+        elif any(isinstance(each, OwnMailbox) and each.epoch for each in mailboxes):
+            _closed.add(self)
 
     def _finish_one(self, mailbox: Mailbox) -> None:
         if isinstance(mailbox, SharedMailbox):
             with self._lock:
                 given_up = mailbox.all()
             self._delivery.put_back(mailbox, given_up)
-        elif isinstance(mailbox, OwnMailbox) and self._is_over:
+        elif isinstance(mailbox, OwnMailbox) and self._thread.is_over:
             for statement in store.LEAVE_FOR_EVER:
                 self._delivery.write(statement, (mailbox.queue,))
         elif isinstance(mailbox, OwnMailbox):
@@ -525,6 +539,5 @@ def _raise(future: "Future[None]", error: Exception) -> None:
         future.set_exception(error)
 
 
-def _call_all(functions: list[Callable[[], None]]) -> None:
-    for function in functions:
-        function()
+def _can_waiting_mend(error: Exception) -> bool:
+    return not getattr(error, "sqlite_errorname", "").startswith(_WAITING_CANNOT_MEND)

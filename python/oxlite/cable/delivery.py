@@ -29,9 +29,13 @@ __all__ = ["Delivery", "wake"]
 _log = logging.getLogger("oxlite.cable")
 
 _AT_A_TIME: Final = 256
+_AT_FIRST: Final = 16
+
+_READ_CHANNELS: Final = 65_536
+"""For about so many channels messages are read at a time: their names are in memory meanwhile."""
 
 _CHANNELS_AT_A_TIME: Final = 1024
-"""For so many channels messages are delivered before others have their turn at the mailboxes."""
+"""Messages for so many channels are delivered before others have their turn at the mailboxes."""
 
 _HELD_AT_MOST_SECONDS: Final = 1.0
 """How long a message of a shared queue waits for a loop that stands still before it is put back."""
@@ -66,6 +70,7 @@ class Delivery:
         self._identity: Identity = None
         self._hearings: dict[str, Hearing] = {}
         self._listening: dict[int, str] = {}
+        self._at_a_time = _AT_FIRST
         self._said_overflow = -_SAYS_OVERFLOW_EVERY_SECONDS
         # Of which epoch it was said that it began; of that of a new file it is said by the file.
         self._epoch_said: str | None = None
@@ -152,6 +157,7 @@ class Delivery:
         assert database is not None
         with database.write() as writer:
             store.flush(writer, database._row_announcement(store.TOPIC_PREFIX))
+        self.memberships.clear()
 
     # Who is heard.
 
@@ -182,7 +188,10 @@ class Delivery:
         hearing = self._hearings.get(mailbox.queue)
         if hearing is None:
             assert self._database is not None
-            hearing = self._database._hear([store.TOPIC_PREFIX + mailbox.queue])
+            topics = [store.TOPIC_PREFIX + mailbox.queue]
+            if isinstance(mailbox, OwnMailbox):
+                topics.append(store.TOPIC_PREFIX)
+            hearing = self._database._hear(topics)
             self._hearings[mailbox.queue] = hearing
             mailbox.signal = None
         if mailbox.signal is None or hearing.has_newer(mailbox.signal):
@@ -233,7 +242,8 @@ class Delivery:
 
     def _read(self, mailbox: OwnMailbox) -> bool:
         """Read what is new in a queue of this process; whether that was all."""
-        parameters = (mailbox.queue, mailbox.read, _AT_A_TIME, mailbox.deleted)
+        at_most = self._at_a_time
+        parameters = (mailbox.queue, mailbox.read, at_most, mailbox.deleted)
         rows = self.query(store.READ, parameters)
         if not rows:
             for statement in store.BEGIN_EPOCH:  # somebody has deleted it
@@ -244,8 +254,9 @@ class Delivery:
         if epoch is not None and (epoch[0] != key or is_restarted):
             self._restart(mailbox, (key, flushes))
             return False
-        if epoch is not None and epoch[1] != flushes:
+        if epoch is None or epoch[1] != flushes:
             self.memberships.forget(flushes)
+        if epoch is not None and epoch[1] != flushes:
             with self._lock:
                 mailbox.forget()
         mailbox.epoch = (key, flushes)
@@ -254,10 +265,13 @@ class Delivery:
             self._deliver(mailbox, found)
         if not is_registered:
             self._register(mailbox, epoch is not None)
-        return len(found) < _AT_A_TIME
+        return len(found) < at_most
 
     def _deliver(self, mailbox: OwnMailbox, rows: list[Any]) -> None:
         messages, wrong = read_rows(mailbox.queue, rows)
+        channels = sum(len(names) for _, names in messages)
+        fitting = _READ_CHANNELS * len(rows) // max(1, channels)
+        self._at_a_time = max(1, min(fitting, 2 * self._at_a_time, _AT_A_TIME))
         dropped = list(wrong)
         for some in _slices(messages):
             with self._lock:
@@ -391,7 +405,7 @@ class Delivery:
 def _slices(
     messages: list[tuple[Message, list[str]]],
 ) -> Iterator[list[tuple[Message, list[str]]]]:
-    """The messages, in order, so that no slice is for many more channels than a thousand or two."""
+    """The messages, in order: a slice ends as soon as it is for a thousand channels."""
     some: list[tuple[Message, list[str]]] = []
     channels = 0
     for each in messages:

@@ -46,6 +46,10 @@ class Memberships:
         for queue, noted in self._noted.items():
             self._noted[queue] = {row: each for row, each in noted.items() if each[1] >= flushes}
 
+    def clear(self) -> None:
+        """All that was noted is no more."""
+        self._noted.clear()
+
     def of(self, queue: str) -> list[Membership]:
         """Those of a queue that have not ended."""
         now = time.monotonic()

@@ -50,7 +50,8 @@ __all__ = [
 ]
 
 TOPIC_PREFIX: Final = "oxlite.cable."
-"""What is signalled for a queue begins so; the core knows it as well."""
+"""What is signalled for a queue begins so; the core knows it as well. Nothing follows it where all
+are to look who read queues of their own: what was there is no more."""
 
 _NOW: Final = "unixepoch('subsec')"
 
@@ -145,10 +146,12 @@ END""",
 
 FIND: Final = """SELECT count(*) FROM sqlite_schema
 WHERE name IN ('oxlite_cable_message', 'oxlite_cable_member', 'oxlite_cable_past_member',
-               'oxlite_cable_reader', 'oxlite_cable_epoch', 'oxlite_cable_prune')"""
+               'oxlite_cable_reader', 'oxlite_cable_epoch', 'oxlite_cable_prune',
+               'oxlite_cable_message_gone', 'oxlite_cable_member_end')"""
 """Returns what `is_found` understands."""
 
-_FOUND: Final = 6
+_FOUND: Final = 8
+_TABLES: Final = 5
 
 OTHER_TABLES: Final = """SELECT 1 FROM sqlite_schema
 WHERE type = 'table' AND name NOT GLOB 'oxlite_*' AND name NOT GLOB 'sqlite_*' LIMIT 1"""
@@ -394,12 +397,14 @@ def flush(connection: Connection, announcement: Announcement) -> None:
 
 
 def _make(connection: Connection) -> None:
-    had = connection.execute(
-        "SELECT count(*) FROM sqlite_schema"
-        " WHERE name IN ('oxlite_cable_message', 'oxlite_cable_epoch')"
-    ).fetchone()
+    [(had,)] = connection.execute(
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'oxlite_cable_*'"
+    )
     for statement in _SCHEMA:
         connection.execute(statement)
-    if had != (2,):
+    if had < _TABLES:
         for statement in BEGIN_EPOCH:
             connection.execute(statement)
+    if 0 < had < _TABLES:
+        [path] = [row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"]
+        Announcement.of_rows(path, TOPIC_PREFIX).follow(connection, [""])

@@ -150,10 +150,15 @@ pub fn announce(locked: &Locked<'_>, topics: Vec<Topic>, signals: Arc<Signals>) 
 }
 
 /// Tables of other parts of Oxlite whose new rows are signalled though their writer has not: a query with the number
-/// that was the latest, whose rows are a number and a topic, and what it says while there is no such table.
-const SIGNALLED: [(&str, &str); 1] = [(
-    "SELECT max(id), 'oxlite.cable.' || queue FROM main.oxlite_cable_message WHERE id > ? GROUP BY queue",
+/// that was the latest, whose rows are a number and a topic; what it says while there is no such table; and the topic of
+/// all who read it, signalled as well where the table is no more. A row with a lower number says that numbers have begun
+/// again.
+const SIGNALLED: [(&str, &str, &str); 1] = [(
+    "SELECT max(id), 'oxlite.cable.' || queue FROM main.oxlite_cable_message WHERE id > ?1 GROUP BY queue \
+     UNION ALL \
+     SELECT seq, 'oxlite.cable.' FROM main.sqlite_sequence WHERE name = 'oxlite_cable_message' AND seq < ?1",
     "no such table: main.oxlite_cable_message",
+    "oxlite.cable.",
 )];
 
 /// The latest number of each such table that was looked at.
@@ -166,10 +171,11 @@ pub(super) fn topics_after(
     looked: &mut Looked,
 ) -> Result<Vec<Topic>> {
     let mut topics = Vec::new();
-    for ((sql, missing), latest) in SIGNALLED.iter().zip(looked) {
+    for ((sql, missing, all), latest) in SIGNALLED.iter().zip(looked) {
         let after = *latest;
         let outcome = each_row(connection, locked, sql, after, |row| {
-            *latest = (*latest).max(integer(row.get(0)?));
+            let number = integer(row.get(0)?);
+            *latest = if number < after { number } else { number.max(*latest) };
             if let ValueRef::Text(name) = row.get(1)? {
                 topics.push(Topic::named(&String::from_utf8_lossy(name)));
             }
@@ -177,7 +183,11 @@ pub(super) fn topics_after(
         });
         match outcome {
             // It may be made anew, and count from the beginning.
-            Err(Error::Sqlite(error)) if error.message().contains(missing) => *latest = 0,
+            Err(Error::Sqlite(error)) if error.message().contains(missing) => {
+                if std::mem::take(latest) > 0 {
+                    topics.push(Topic::named(all));
+                }
+            }
             outcome => outcome?,
         }
     }
