@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cable_kills.member import CAPACITY, GROUP, WrongError
+from tests.cable_kills.member import CAPACITY, GROUP
+from tests.kill_campaigns import WrongError
 from tests.wait import LIMIT_SECONDS
 
 from oxlite.cable import Cable

@@ -8,14 +8,12 @@ import asyncio
 import json
 import sys
 
+from tests.kill_campaigns import WrongError
+
 from oxlite.cable import Cable
 
 CAPACITY = 5_000
 GROUP = "room"
-
-
-class WrongError(Exception):
-    """A message that was lost, came twice, or came too early."""
 
 
 async def hear(cable: Cable, channel: str) -> dict[str, tuple[int, int]]:

@@ -23,11 +23,12 @@ from typing import Final, NoReturn
 from tests.cache_kills.board import SLOTS, Adding, Board, Doing, Slot
 from tests.cache_kills.judge import Bounds, judge
 from tests.cache_kills.values import COUNTERS
-from tests.cache_kills.worker import Worker, WrongError
+from tests.cache_kills.worker import Worker
+from tests.kill_campaigns import WrongError
 
 from oxlite.bench.harness.bootstrap import die_with_parent
 
-__all__ = ["HANGS_AFTER_SECONDS", "WAITS_AT_MOST_SECONDS", "Campaign", "Tally", "WrongError"]
+__all__ = ["HANGS_AFTER_SECONDS", "WAITS_AT_MOST_SECONDS", "Campaign", "Tally"]
 
 HANGS_AFTER_SECONDS: Final = 20.0
 """Who does nothing for so long hangs."""

@@ -17,7 +17,8 @@ from tests.cache_kills.values import (
     own_key,
     wrong_of,
 )
-from tests.cache_kills.worker import LIMITED, WITHOUT_LIMIT, AnyCache, WrongError, opened
+from tests.cache_kills.worker import LIMITED, WITHOUT_LIMIT, AnyCache, opened
+from tests.kill_campaigns import WrongError
 
 from oxlite import sqlite3
 

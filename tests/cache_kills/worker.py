@@ -23,6 +23,7 @@ from tests.cache_kills.values import (
     value_of,
     wrong_of,
 )
+from tests.kill_campaigns import WrongError
 
 from oxlite.cache import Cache
 
@@ -36,10 +37,6 @@ _TIMEOUTS: Final = (None, 1_000.0, 100_000.0)
 
 
 AnyCache: TypeAlias = Cache | AwaitedCache
-
-
-class WrongError(Exception):
-    """Something is not as it should be."""
 
 
 def opened(folder: Path, name: str, life: int = 0) -> AnyCache:

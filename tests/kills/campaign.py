@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from tests.kill_campaigns import WrongError
 from tests.kills import entries
 from tests.pages import has_unknown_end, remove_page_of
 
@@ -54,10 +55,6 @@ _CHECKPOINTS = (
 )
 
 Found = TypeVar("Found")
-
-
-class WrongError(Exception):
-    """Something is not as it should be."""
 
 
 @dataclass

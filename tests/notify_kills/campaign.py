@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tests.kill_campaigns import WrongError
 from tests.notify_kills import publishers
 from tests.notify_kills.chain import KEPT, Chain
 from tests.notify_kills.family import Family
-from tests.notify_kills.history import NEVER, History, Row, WrongError
+from tests.notify_kills.history import NEVER, History, Row
 from tests.notify_kills.listeners import FACES, Life
 from tests.notify_kills.publishers import OTHERS, OURS, WRITERS_AT_MOST, Told, Writer, writers_of
 from tests.notify_kills.tally import (

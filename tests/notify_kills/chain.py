@@ -13,7 +13,8 @@ Invariants of a log:
 
 from collections.abc import Iterable
 
-from tests.notify_kills.history import CHANNELS, History, Row, WrongError
+from tests.kill_campaigns import WrongError
+from tests.notify_kills.history import CHANNELS, History, Row
 
 KEPT = 100_000
 """So many notifications are kept."""

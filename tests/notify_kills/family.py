@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from tests.notify_kills.history import WrongError
+from tests.kill_campaigns import WrongError
 
 from oxlite.bench.harness.bootstrap import die_with_parent
 

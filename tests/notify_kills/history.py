@@ -15,14 +15,12 @@ Invariants of the table, at whatever moment somebody was killed:
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tests.kill_campaigns import WrongError
+
 NEVER = "never"
 """The payload of what is rolled back."""
 
 CHANNELS = ("a", "b.1", "b.2", "b.10", "c", "c.x", "d")
-
-
-class WrongError(Exception):
-    """Something is not as it should be."""
 
 
 class Row(NamedTuple):

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.kill_campaigns import WrongError
 from tests.notify_kills.campaign import Campaign
 from tests.notify_kills.chain import KEPT, Chain
-from tests.notify_kills.history import NEVER, History, Row, WrongError
+from tests.notify_kills.history import NEVER, History, Row
 from tests.notify_kills.tally import ROUNDS, STOPS, WATCHERS_KILLED
 
 KILLS = 60

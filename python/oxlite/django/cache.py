@@ -117,7 +117,8 @@ class OxliteCache(BaseCache):
 
     def make_and_validate_key(self, key: str, version: int | None = None) -> str:
         """The key in the file: with prefix and version; a hash where it is too long or no text."""
-        made: str = super().make_and_validate_key(key, version=version)
+        made: str = self.make_key(key, version=version)
+        self.validate_key(made)
         if made.isascii() and len(made) <= _LONGEST_KEY:
             return made
         raw = made.encode(errors="surrogatepass")
