@@ -19,8 +19,8 @@ from oxlite import sqlite3
 from oxlite._native import cache_number
 from oxlite.aio import Database
 from oxlite.cache import cache as blocking
-from oxlite.cache import locks
-from oxlite.cache.entry import ABSENT, Serializer, checked
+from oxlite.cache import locks, store
+from oxlite.cache.entry import ABSENT, Serializer, checked, number_of
 from oxlite.cache.memoized import key_of, prefix_of
 from oxlite.cache.place import harden
 from oxlite.cache.recency import Recency
@@ -102,6 +102,18 @@ class Cache:
 
     async def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401
         """See ``oxlite.cache.Cache``, as for the rest."""
+        database, keeper = self._database, self._keeper
+        if database is None or time.monotonic() >= self._look_at or keeper.hidden.rows:
+            return await self._slowly(key, default)
+        number = number_of(key)
+        try:
+            rows = await database.query(store.GET, (number, key))
+        except sqlite3.Error:
+            return await self._slowly(key, default)
+        found = keeper.found(key, rows[0] if rows else None)
+        return default if found is ABSENT else found
+
+    async def _slowly(self, key: str, default: Any) -> Any:  # noqa: ANN401
         found = await self._run(self._keeper.get(checked(key)))
         return default if found is ABSENT else found
 

@@ -174,7 +174,7 @@ class Cache:
             ValueError: It is longer than 65,536 bytes, or no valid Unicode.
         """
         reader, keeper = self._reader, self._keeper
-        if reader is None or time.monotonic() >= self._look_at or keeper.hidden:
+        if reader is None or time.monotonic() >= self._look_at or keeper.hidden.rows:
             return self._slowly(key, default)
         number = cache_number(key if type(key) is str and len(key) < 16_384 else checked(key))
         try:

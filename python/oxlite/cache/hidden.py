@@ -14,6 +14,8 @@ from weakref import WeakValueDictionary
 __all__ = ["Hidden", "Row", "hidden_of"]
 
 _AT_MOST: Final = 10_000
+_EVERYTHING: Final = 2**64
+"""No key has that number."""
 
 Row = Sequence[Any]
 """Value and expiry, as they are stored."""
@@ -23,53 +25,55 @@ class Hidden:
     """What is hidden of one file.
 
     Attributes:
+        rows: What is hidden, by number; empty where nothing is.
         is_everything: Whether there was too much to remember.
     """
 
     def __init__(self) -> None:
         # A hash of the row, or ``None`` for the first that is found there.
-        self._rows: dict[int, int | None] = {}
+        self.rows: dict[int, int | None] = {}
         self.is_everything = False
 
     def __bool__(self) -> bool:
         """Whether anything is hidden."""
-        return self.is_everything or bool(self._rows)
+        return bool(self.rows)
 
     def hide(self, number: int, row: Row | None) -> None:
         """Hide what stands under a number: that row, or the first that is found."""
-        if len(self._rows) >= _AT_MOST and number not in self._rows:
+        if len(self.rows) >= _AT_MOST and number not in self.rows:
             self.is_everything = True
-            self._rows.clear()
+            self.rows.clear()
+            self.rows[_EVERYTHING] = None
         if not self.is_everything:
-            self._rows[number] = None if row is None else _mark(row)
+            self.rows[number] = None if row is None else _mark(row)
 
     def hides(self, number: int, row: Row) -> bool:
         """Whether that row, which stands there now, is hidden."""
         if self.is_everything:
             return True
-        if number not in self._rows:
+        if number not in self.rows:
             return False
         found = _mark(row)
-        mark = self._rows[number]
+        mark = self.rows[number]
         if mark is None:
-            mark = self._rows[number] = found
+            mark = self.rows[number] = found
         if mark == found:
             return True
-        del self._rows[number]
+        del self.rows[number]
         return False
 
     def show(self, number: int) -> None:
         """What stands there is written by us."""
-        self._rows.pop(number, None)
+        self.rows.pop(number, None)
 
     def clear(self) -> None:
         """Nothing is there any more."""
-        self._rows.clear()
+        self.rows.clear()
         self.is_everything = False
 
     def some(self, count: int) -> list[int]:
         """Some of the numbers whose row is known."""
-        known = (number for number, mark in self._rows.items() if mark is not None)
+        known = (number for number, mark in self.rows.items() if mark is not None)
         return list(islice(known, count))
 
 

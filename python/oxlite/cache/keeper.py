@@ -119,7 +119,9 @@ class Keeper(Upkeep):
     def cost_of_now(self, row: _Entry) -> int:
         """What it costs to write it; 0 if something else is to be done before."""
         cost = cost_of(_length(row))
-        is_free = not self.hidden and self._budget.has_room(cost) and not self._is_too_large(row[3])
+        is_free = (
+            not self.hidden.rows and self._budget.has_room(cost) and not self._is_too_large(row[3])
+        )
         return cost if is_free else 0
 
     def is_due(self, cost: int) -> bool:

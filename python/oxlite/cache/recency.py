@@ -17,6 +17,7 @@ import contextlib
 import mmap
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,9 @@ class Recency:
     Args:
         path: Of the database.
         size: The limit of the cache, in bytes.
+
+    Attributes:
+        note: Notes that the entry with a number is used now.
     """
 
     def __init__(self, path: str, size: int) -> None:
@@ -54,10 +58,16 @@ class Recency:
         self._counters = whole[_HEADER_BYTES:].cast("Q")
         # All who map it have the same number of counters, whatever size they were given.
         self._mask = len(self._counters) - 1
+        self.note = self._noting()
 
-    def note(self, number: int) -> None:
-        """The entry with that number is used now."""
-        self._counters[number & self._mask] = max(time.time_ns(), 1)
+    def _noting(self) -> Callable[[int], None]:
+        # Each lookup calls it: bound to what it needs it takes half the time.
+        counters, mask, now = self._counters, self._mask, time.time_ns
+
+        def note(number: int) -> None:
+            counters[number & mask] = now() or 1
+
+        return note
 
     def age(self, number: int, now: int) -> int:
         """For how many nanoseconds it has not been used, at that instant; 0 if that seems later."""
