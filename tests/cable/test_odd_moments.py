@@ -41,6 +41,43 @@ def test_rows_of_others_with_odd_numbers_and_instants_harm_nobody(tmp_path: Path
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "UPDATE oxlite_cable_epoch SET key = CAST(x'ff' AS TEXT)",
+        "UPDATE oxlite_cable_epoch SET key = x'ff'",
+        "UPDATE oxlite_cable_epoch SET flushes = 'many'",
+        "UPDATE oxlite_cable_epoch SET flushes = CAST(x'ff' AS TEXT)",
+        "INSERT INTO oxlite_cable_reader VALUES (CAST(x'ff' AS TEXT), 0)",
+        "INSERT INTO oxlite_cable_reader VALUES (x'ff', 'x')",
+    ],
+)
+def test_what_others_write_into_the_cables_own_tables_stops_nobody(
+    tmp_path: Path, odd: str
+) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable, other = Cable(path), Cable(path)
+        channel = cable.new_channel("specific")
+        await cable.group_add("room", channel)
+        await other.group_send("room", {"n": 1})
+        assert await received(cable, channel) == {"n": 1}
+        do(path, odd)
+        await cable.group_add("second", channel)
+        for group in ("room", "second"):
+            await other.group_send(group, {"to": group})
+            assert await received(cable, channel) == {"to": group}
+        await cable.flush()
+        await cable.group_add("third", channel)
+        await other.group_send("third", {"n": 3})
+        assert await received(cable, channel) == {"n": 3}
+        await cable.close()
+        await other.close()
+
+    asyncio.run(main())
+
+
 def test_there_is_one_epoch_whoever_begins_it(tmp_path: Path) -> None:
     path = tmp_path / "cable.db"
 

@@ -95,6 +95,9 @@ asyncio.run(main())
 
             asyncio.run(send(1))
             assert member.stdout.readline() == "1\n"
+            # It is not to be stopped while it has the write lock.
+            wait_until_count(path, "oxlite_cable_message", 0)
+            time.sleep(0.1)
             member.send_signal(signal.SIGSTOP)
             asyncio.run(send(2))
             asyncio.run(_pass_time(path))

@@ -73,7 +73,7 @@ class Delivery:
         self._at_a_time = _AT_FIRST
         self._said_overflow = -_SAYS_OVERFLOW_EVERY_SECONDS
         # Of which epoch it was said that it began; of that of a new file it is said by the file.
-        self._epoch_said: str | None = None
+        self._epoch_said: bytes | None = None
         self._is_new_file = False
         self.poll = select.poll()
 
@@ -287,9 +287,9 @@ class Delivery:
         if dropped:
             self._do_later(partial(self._delete_rows, mailbox.queue, dropped, mailbox.epoch))
 
-    def _delete_rows(self, queue: str, numbers: list[int], epoch: tuple[str, int] | None) -> None:
+    def _delete_rows(self, queue: str, numbers: list[int], epoch: tuple[bytes, int] | None) -> None:
         """Delete messages, if they are of that epoch still."""
-        key = "" if epoch is None else epoch[0]
+        key = b"" if epoch is None else epoch[0]
         self.write(store.DELETE_ROWS, (queue, json.dumps(numbers), key))
 
     def _say_overflow(self, mailbox: OwnMailbox, channels: list[str]) -> None:
@@ -306,7 +306,7 @@ class Delivery:
                 _SAYS_OVERFLOW_EVERY_SECONDS,
             )
 
-    def _restart(self, mailbox: OwnMailbox, epoch: tuple[str, int]) -> None:
+    def _restart(self, mailbox: OwnMailbox, epoch: tuple[bytes, int]) -> None:
         """Numbers have begun again: read from the first one on, and be in the groups again."""
         for statement in store.RESTART:
             self.write(statement, (mailbox.queue,))
@@ -335,7 +335,7 @@ class Delivery:
             if not mailbox.is_due_for_deletion:
                 mailbox.delete_at = None
                 return
-        key = "" if epoch is None else epoch[0]
+        key = b"" if epoch is None else epoch[0]
         self.write(store.DELETE_GIVEN, (mailbox.queue, deleted, given, key))
         with self._lock:
             mailbox.note_deleted(given)

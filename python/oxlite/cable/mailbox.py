@@ -278,7 +278,7 @@ class OwnMailbox(Mailbox):
         self._undeleted: dict[int, Message] = {}
         # What was there when numbers began again: it is not given a second time.
         self._known: set[tuple[int, float]] = set()
-        self.epoch: tuple[str, int] | None = None
+        self.epoch: tuple[bytes, int] | None = None
         self.read = self.given = self.deleted = 0
         self.delete_at: float | None = None
         self.sweep_at: float | None = None

@@ -233,7 +233,7 @@ _MEMBERS: Final = """CASE WHEN channel IS NULL THEN (
   )
 ) END AS members"""
 
-READ: Final = f"""SELECT epoch.key, epoch.flushes,
+READ: Final = f"""SELECT CAST(epoch.key AS BLOB), CAST(epoch.flushes AS INTEGER),
   EXISTS (SELECT 1 FROM oxlite_cable_reader AS reader WHERE reader.queue = ?1),
   EXISTS (SELECT 1 FROM oxlite_cable_message AS early
           WHERE early.queue = ?1 AND early.id BETWEEN 1 AND ?4) OR {_LATEST} < ?2,
@@ -248,12 +248,13 @@ often all was deleted, whether the queue is registered, whether numbers have beg
 channel, message, instants, seconds left, members."""
 
 DELETE_GIVEN: Final = """DELETE FROM oxlite_cable_message
-WHERE queue = ?1 AND id > ?2 AND id <= ?3 AND ?4 = (SELECT key FROM oxlite_cable_epoch)"""
+WHERE queue = ?1 AND id > ?2 AND id <= ?3
+  AND ?4 = (SELECT CAST(key AS BLOB) FROM oxlite_cable_epoch)"""
 """Queue, up to which number all were deleted, the number that was given last, their epoch."""
 
 DELETE_ROWS: Final = """DELETE FROM oxlite_cable_message
 WHERE queue = ?1 AND id IN (SELECT value FROM json_each(?2))
-  AND ?3 = (SELECT key FROM oxlite_cable_epoch)"""
+  AND ?3 = (SELECT CAST(key AS BLOB) FROM oxlite_cable_epoch)"""
 """Queue, numbers as a JSON list, their epoch."""
 
 TAKE: Final = f"""DELETE FROM oxlite_cable_message WHERE id IN (
@@ -275,7 +276,7 @@ WHERE true
 ON CONFLICT (group_name, queue, channel) DO UPDATE SET
   joined = CASE WHEN expires_at > {_NOW} THEN joined ELSE excluded.joined END,
   expires_at = excluded.expires_at
-RETURNING (SELECT flushes FROM oxlite_cable_epoch)"""
+RETURNING (SELECT CAST(flushes AS INTEGER) FROM oxlite_cable_epoch)"""
 """Queue; group, channel and expiry of membership in seconds, as a JSON list of such lists.
 
 Returns, for each, how often all had been deleted before.
@@ -392,8 +393,10 @@ def flush(connection: Connection, announcement: Announcement) -> None:
     prepare(connection)
     for statement in _FLUSH:
         connection.execute(statement)
-    readers = connection.execute("SELECT queue FROM oxlite_cable_reader")
-    announcement.follow(connection, [queue for (queue,) in readers])
+    readers = connection.execute("SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
+    # No reader has a name that is no text.
+    names = [queue.decode(errors="replace") for (queue,) in readers if queue is not None]
+    announcement.follow(connection, names)
 
 
 def _make(connection: Connection) -> None:
