@@ -175,7 +175,11 @@ pub(super) fn topics_after(
         let after = *latest;
         let outcome = each_row(connection, locked, sql, after, |row| {
             let number = integer(row.get(0)?);
-            *latest = if number < after { number } else { number.max(*latest) };
+            *latest = if number < after {
+                number
+            } else {
+                number.max(*latest)
+            };
             if let ValueRef::Text(name) = row.get(1)? {
                 topics.push(Topic::named(&String::from_utf8_lossy(name)));
             }
@@ -196,6 +200,23 @@ pub(super) fn topics_after(
 
 /// What there is now; `None` where there is no table yet.
 pub(super) fn state(
+    connection: &Connection,
+    locked: &Locked<'_>,
+    path: &Path,
+) -> Result<Option<State>> {
+    let found = state_if_there(connection, locked, path)?;
+    if found.is_some() || one_row(connection, locked, TABLE, |_row| Ok(()))?.is_none() {
+        return Ok(found);
+    }
+    // Somebody has made both just now; else, without the other one, nobody can tell which history it is.
+    match state_if_there(connection, locked, path)? {
+        None => Err(altered()),
+        found => Ok(found),
+    }
+}
+
+/// The same; `None` where either table is missing.
+fn state_if_there(
     connection: &Connection,
     locked: &Locked<'_>,
     path: &Path,
@@ -226,13 +247,7 @@ pub(super) fn state(
             first_kept,
         })),
         Ok(None) => Err(altered()),
-        Err(Error::Sqlite(error)) if is_missing(&error) => {
-            match one_row(connection, locked, TABLE, |_row| Ok(()))? {
-                // Without the other table nobody can tell which history it is.
-                Some(()) => Err(altered()),
-                None => Ok(None),
-            }
-        }
+        Err(Error::Sqlite(error)) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
