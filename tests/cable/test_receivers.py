@@ -8,7 +8,7 @@ import threading
 from contextlib import closing, suppress
 from pathlib import Path
 
-from tests.cable.common import is_nothing_there, received, rows
+from tests.cable.common import do, is_nothing_there, received, rows, wait_until_count
 
 import oxlite
 from oxlite.cable import Cable
@@ -161,6 +161,33 @@ def test_a_loop_that_stands_still_is_in_nobodys_way(tmp_path: Path) -> None:
         running.run(send_and_receive())
         for task in waiting:
             task.cancel()
+    asyncio.run(cable.close())
+    asyncio.run(other.close())
+
+
+def test_what_goes_back_to_tables_that_were_made_anew_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+    cable, other = Cable(path), Cable(path)
+
+    async def begin_to_wait() -> "asyncio.Task[object]":
+        task = asyncio.ensure_future(cable.receive("jobs"))
+        await asyncio.sleep(0.1)
+        return task
+
+    async def send_and_receive() -> None:
+        await other.send("jobs", {"number": 1})
+        await asyncio.to_thread(wait_until_count, path, "oxlite_cable_message", 0)
+        # The next one has the number of the one that was taken, and stays until that comes back.
+        do(path, "DELETE FROM sqlite_sequence")
+        await other.send("jobs", {"number": 2})
+        await asyncio.to_thread(wait_until_count, path, "oxlite_cable_message", 2)
+        got = [(await received(other, "jobs"))["number"] for _ in range(2)]
+        assert sorted(got) == [1, 2]
+
+    with asyncio.Runner() as still, asyncio.Runner() as running:
+        waiting = still.run(begin_to_wait())
+        running.run(send_and_receive())
+        waiting.cancel()
     asyncio.run(cable.close())
     asyncio.run(other.close())
 

@@ -1,0 +1,89 @@
+"""What is read later than it was sent: for whom it is, and what counts as waiting."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cable.common import received, wait_until_count
+
+import oxlite
+from oxlite.cable import Cable
+
+MEMBER = """
+import asyncio, sys
+from oxlite.cable import Cable
+async def hear(cable, name, channel):
+    while True:
+        print(name, (await cable.receive(channel))["number"], flush=True)
+async def main():
+    cable = Cable(sys.argv[1])
+    first, second = cable.new_channel(), cable.new_channel()
+    await cable.group_add("room", first)
+    print(first, second, flush=True)
+    await asyncio.gather(hear(cable, "first", first), hear(cable, "second", second))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="there are no such signals")
+def test_members_are_those_of_the_moment_of_sending_whenever_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+    command = [sys.executable, "-c", MEMBER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as member:
+        try:
+            assert member.stdout is not None
+            first, second = member.stdout.readline().split()
+
+            async def send(*numbers: int) -> None:
+                for number in numbers:
+                    await cable.group_send("room", {"number": number})
+
+            async def meanwhile() -> None:
+                await send(1)
+                await cable.group_add("room", second)
+                await send(2)
+                await cable.group_discard("room", first)
+                await send(3)
+
+            cable = Cable(path)
+            asyncio.run(send(0))
+            assert member.stdout.readline() == "first 0\n"
+            # It is not to be stopped while it has the write lock.
+            wait_until_count(path, "oxlite_cable_message", 0)
+            time.sleep(0.1)
+            member.send_signal(signal.SIGSTOP)
+            asyncio.run(meanwhile())
+            member.send_signal(signal.SIGCONT)
+            said = [member.stdout.readline() for _ in range(4)]
+            assert sorted(said) == ["first 1\n", "first 2\n", "second 2\n", "second 3\n"]
+            asyncio.run(send(4))
+            assert member.stdout.readline() == "second 4\n"
+        finally:
+            member.kill()
+
+
+def test_what_was_given_counts_no_more_although_it_is_there_still(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable = Cable(path, capacity=3)
+        channel = cable.new_channel()
+        for number in range(3):
+            await cable.send(channel, {"number": number})
+        with closing(oxlite.connect(path, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")  # so nobody can delete
+            for number in range(3):
+                assert await received(cable, channel) == {"number": number}
+            for number in range(3, 6):
+                await cable.send(channel, {"number": number}, connection=connection)
+            connection.execute("COMMIT")
+        for number in range(3, 6):
+            assert await received(cable, channel) == {"number": number}
+        await cable.close()
+
+    asyncio.run(main())
