@@ -13,6 +13,7 @@ from tests.cable.common import received, wait_until_count
 
 import oxlite
 from oxlite.cable import Cable
+from oxlite.cable.mailbox import Message, OwnMailbox
 
 MEMBER = """
 import asyncio, sys
@@ -87,3 +88,16 @@ def test_what_was_given_counts_no_more_although_it_is_there_still(tmp_path: Path
         await cable.close()
 
     asyncio.run(main())
+
+
+def test_what_has_expired_since_it_was_read_is_not_given() -> None:
+    mailbox = OwnMailbox("jobs!", capacity=10)
+    sent = [
+        (Message(number, b"", False, 0.0, 0.0, expires), ["jobs!one"])
+        for number, expires in ((1, 10.0), (2, 20.0))
+    ]
+    mailbox.deliver(sent, now=9.0)
+    taken = mailbox.take("jobs!one", now=11.0)
+    assert taken is not None
+    assert taken.number == 2
+    assert mailbox.take("jobs!one", now=11.0) is None
