@@ -100,6 +100,26 @@ def test_a_table_that_is_dropped_under_a_member_leaves_it_in_its_group(
     asyncio.run(main())
 
 
+def test_what_is_read_again_in_another_epoch_is_given_once(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable, other = Cable(path), Cable(path)
+        channel, another = cable.new_channel(), cable.new_channel()
+        await cable.group_add("room", another)
+        await other.send(channel, {"number": 1})
+        await asyncio.sleep(0.2)  # it is read, and waits for a receiver
+        do(path, "DROP TABLE oxlite_cable_epoch")
+        await other.group_send("room", {"number": 2})
+        assert await received(cable, another) == {"number": 2}
+        assert await received(cable, channel) == {"number": 1}
+        assert await is_nothing_there(cable, channel)
+        await cable.close()
+        await other.close()
+
+    asyncio.run(main())
+
+
 def test_numbers_that_begin_again_lose_nothing_and_give_nothing_twice(tmp_path: Path) -> None:
     path = tmp_path / "cable.db"
 

@@ -5,6 +5,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -208,6 +209,46 @@ def test_a_loop_that_is_closed_ends_nobody_elses_wait(tmp_path: Path) -> None:
         await cable.send("jobs", {"number": 1})
         assert await receiving == {"number": 1}
         await cable.close()
+
+    asyncio.run(main())
+
+
+def test_who_is_cancelled_after_he_was_woken_has_another_woken(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable, other = Cable(path), Cable(path)
+        channel = cable.new_channel()
+        first = asyncio.create_task(received(cable, channel))
+        second = asyncio.create_task(received(cable, channel))
+        await asyncio.sleep(0.1)
+        sender = threading.Thread(target=lambda: asyncio.run(other.send(channel, {"number": 1})))
+        sender.start()
+        time.sleep(0.5)  # the loop stands still, and is told meanwhile
+        first.cancel()
+        assert await second == {"number": 1}
+        sender.join()
+        await cable.close()
+        await other.close()
+
+    asyncio.run(main())
+
+
+def test_who_is_destroyed_while_he_waits_is_in_nobodys_way(tmp_path: Path) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable, other = Cable(path), Cable(path)
+        channel = cable.new_channel()
+        destroyed = cable.receive(channel)
+        destroyed.send(None)
+        waiting = asyncio.create_task(received(cable, channel))
+        await asyncio.sleep(0.1)
+        destroyed.close()
+        await other.send(channel, {"number": 1})
+        assert await waiting == {"number": 1}
+        await cable.close()
+        await other.close()
 
     asyncio.run(main())
 
