@@ -101,3 +101,34 @@ def test_what_has_expired_since_it_was_read_is_not_given() -> None:
     assert taken is not None
     assert taken.number == 2
     assert mailbox.take("jobs!one", now=11.0) is None
+
+
+@pytest.mark.parametrize("makes", ["row_factory", "text_factory"])
+def test_what_a_connection_makes_of_rows_is_nothing_to_the_cable(
+    tmp_path: Path, makes: str
+) -> None:
+    path = tmp_path / "cable.db"
+
+    async def main() -> None:
+        cable = Cable(path)
+        channel = cable.new_channel()
+        await cable.group_add("room", channel)
+        with closing(oxlite.connect(path, isolation_level=None)) as connection:
+            if makes == "row_factory":
+                connection.row_factory = lambda cursor, row: {"row": row}
+            else:
+                connection.text_factory = bytes
+            waiting = asyncio.create_task(received(cable, channel))
+            await asyncio.sleep(0.1)
+            connection.execute("BEGIN IMMEDIATE")
+            await cable.send(channel, {"number": 1}, connection=connection)
+            await cable.group_send("room", {"number": 2}, connection=connection)
+            connection.execute("COMMIT")
+            assert await waiting == {"number": 1}
+            assert await received(cable, channel) == {"number": 2}
+            connection.execute("BEGIN IMMEDIATE")
+            await cable.flush(connection=connection)
+            connection.execute("COMMIT")
+        await cable.close()
+
+    asyncio.run(main())

@@ -264,7 +264,7 @@ class Delivery:
         if found:
             self._deliver(mailbox, found)
         if not is_registered:
-            self._register(mailbox, epoch is not None)
+            self._register(mailbox)
         return len(found) < at_most
 
     def _deliver(self, mailbox: OwnMailbox, rows: list[Any]) -> None:
@@ -310,7 +310,7 @@ class Delivery:
         """Numbers have begun again: read from the first one on, and be in the groups again."""
         for statement in store.RESTART:
             self.write(statement, (mailbox.queue,))
-        self._register(mailbox, True)
+        self._register(mailbox)
         with self._lock:
             mailbox.begin_anew()
             mailbox.epoch = epoch
@@ -322,10 +322,10 @@ class Delivery:
             )
         self._epoch_said, self._is_new_file = epoch[0], False
 
-    def _register(self, mailbox: OwnMailbox, joins_again: bool) -> None:
+    def _register(self, mailbox: OwnMailbox) -> None:
         """Say that the process lives; if it was taken for dead, be in its groups again."""
-        if joins_again:
-            self.join(mailbox.queue, self.memberships.of(mailbox.queue))
+        if rows := self.memberships.of(mailbox.queue):
+            self.join(mailbox.queue, rows)
         self.write(store.REGISTER, (mailbox.queue,))
 
     def delete_given(self, mailbox: OwnMailbox) -> None:

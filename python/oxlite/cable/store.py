@@ -333,7 +333,7 @@ def prepare(connection: Connection) -> None:
     Raises:
         oxlite.sqlite3.Error: They cannot be made.
     """
-    if is_found(connection.execute(FIND).fetchall()):
+    if is_found(_rows(connection, FIND)):
         return  # whoever finds them takes no lock
     if connection.in_transaction:
         _make(connection)
@@ -370,12 +370,12 @@ def execute(
     """
     try:
         try:
-            rows = connection.execute(sql, parameters).fetchall()
+            rows = _rows(connection, sql, parameters)
         except OperationalError as error:
             if not is_missing(error):
                 raise
             prepare(connection)
-            rows = connection.execute(sql, parameters).fetchall()
+            rows = _rows(connection, sql, parameters)
     except OperationalError as error:
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
             error.args = (
@@ -384,8 +384,20 @@ def execute(
             )
         raise
     if announcement is not None:
-        announcement.follow(connection, [row[0] for row in rows])
+        announcement.follow(connection, [_text(row[0]) for row in rows])
     return rows
+
+
+def _rows(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+    """All rows, as tuples, whatever the connection makes of them for others."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    return cursor.execute(sql, parameters).fetchall()
+
+
+def _text(name: str | bytes) -> str:
+    # The connection may make bytes of text.
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
 
 
 def flush(connection: Connection, announcement: Announcement) -> None:
@@ -393,15 +405,16 @@ def flush(connection: Connection, announcement: Announcement) -> None:
     prepare(connection)
     for statement in _FLUSH:
         connection.execute(statement)
-    readers = connection.execute("SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
+    readers = _rows(connection, "SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
     # No reader has a name that is no text.
     names = [queue.decode(errors="replace") for (queue,) in readers if queue is not None]
     announcement.follow(connection, names)
 
 
 def _make(connection: Connection) -> None:
-    [(had,)] = connection.execute(
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'oxlite_cable_*'"
+    [(had,)] = _rows(
+        connection,
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'oxlite_cable_*'",
     )
     for statement in _SCHEMA:
         connection.execute(statement)
@@ -409,5 +422,5 @@ def _make(connection: Connection) -> None:
         for statement in BEGIN_EPOCH:
             connection.execute(statement)
     if 0 < had < _TABLES:
-        [path] = [row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"]
-        Announcement.of_rows(path, TOPIC_PREFIX).follow(connection, [""])
+        [path] = [row[2] for row in _rows(connection, "PRAGMA database_list") if row[0] == 0]
+        Announcement.of_rows(_text(path), TOPIC_PREFIX).follow(connection, [""])
