@@ -51,14 +51,11 @@ class Run:
         command: By which it is run again.
     """
 
-    def __init__(
-        self, seed: int, goals: Mapping[str, int], folder: Path, command: str, says_sqlite: str
-    ) -> None:
+    def __init__(self, seed: int, goals: Mapping[str, int], folder: Path, command: str) -> None:
         self.seed = seed
         self.goals = goals
         self.folder = folder
         self.command = command
-        self._says_sqlite = says_sqlite
         self._begun = self._said = time.monotonic()
 
     def say(self, what: Callable[[], str]) -> None:
@@ -68,12 +65,17 @@ class Run:
             self._said = now
             print(f"{now - self._begun:6.0f} s  {what()}", flush=True)
 
-    def came_to(self, kills: int) -> str:
-        """The lines of the page that say how it ended, and where it was."""
+    def came_to(self, kills: int, beside_sqlite: str = "") -> str:
+        """The lines of the page that say how it ended, and where it was.
+
+        Args:
+            kills: How many processes were killed.
+            beside_sqlite: What follows SQLite's version.
+        """
         seconds = time.monotonic() - self._begun
         return f"""\
 - {kills:,} kills in {seconds:,.0f} s, {datetime.date.today():%-d %B %Y}; nothing was wrong
-- oxlite {oxlite.__version__}, SQLite {oxlite.sqlite_version}{self._says_sqlite}, Python {platform.python_version()},
+- oxlite {oxlite.__version__}, SQLite {oxlite.sqlite_version}{beside_sqlite}, Python {platform.python_version()},
   {platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} processors"""  # noqa: E501
 
 
@@ -83,7 +85,6 @@ def main(
     evidence: str,
     goals: Mapping[str, Goal],
     campaign: Callable[[Run], str],
-    says_sqlite: str = "",
 ) -> int:
     """Run a campaign.
 
@@ -93,7 +94,6 @@ def main(
         evidence: The name of the page.
         goals: Options that say how much there is to be.
         campaign: Runs it, and returns the page.
-        says_sqlite: What follows SQLite's version on the page.
 
     Returns:
         The exit code: 1 if anything was wrong.
@@ -117,7 +117,7 @@ def main(
     )
     with tempfile.TemporaryDirectory(prefix=f"oxlite-{target}-") as folder:
         try:
-            page = campaign(Run(seed, given, Path(folder), command, says_sqlite))
+            page = campaign(Run(seed, given, Path(folder), command))
         except WrongError as error:
             print(f"WRONG: {error}", file=sys.stderr)
             return 1

@@ -1,7 +1,9 @@
 """What the tests of the cable share: waiting for the next message, and looking into the file."""
 
 import asyncio
+import signal
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -47,3 +49,10 @@ def wait_until_count(path: Path, table: str, count: int) -> None:
     while (found := rows(path, f"SELECT count(*) FROM {table}")) != [(count,)]:
         assert time.monotonic() < ends, f"{found} rows in {table}"
         time.sleep(0.01)
+
+
+def stop(member: "subprocess.Popen[str]", path: Path) -> None:
+    """Stop a process that has read all, and does not hold the write lock."""
+    wait_until_count(path, "oxlite_cable_message", 0)
+    time.sleep(0.1)
+    member.send_signal(signal.SIGSTOP)

@@ -4,12 +4,11 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cable.common import received, wait_until_count
+from tests.cable.common import received, stop
 
 import oxlite
 from oxlite.cable import Cable
@@ -54,10 +53,7 @@ def test_members_are_those_of_the_moment_of_sending_whenever_it_is_read(tmp_path
             cable = Cable(path)
             asyncio.run(send(0))
             assert member.stdout.readline() == "first 0\n"
-            # It is not to be stopped while it has the write lock.
-            wait_until_count(path, "oxlite_cable_message", 0)
-            time.sleep(0.1)
-            member.send_signal(signal.SIGSTOP)
+            stop(member, path)
             asyncio.run(meanwhile())
             member.send_signal(signal.SIGCONT)
             said = [member.stdout.readline() for _ in range(4)]

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cable.common import do, is_nothing_there, received, rows, wait_until_count
+from tests.cable.common import do, is_nothing_there, received, rows, stop, wait_until_count
 from tests.wait import until
 
 import oxlite
@@ -95,10 +95,7 @@ asyncio.run(main())
 
             asyncio.run(send(1))
             assert member.stdout.readline() == "1\n"
-            # It is not to be stopped while it has the write lock.
-            wait_until_count(path, "oxlite_cable_message", 0)
-            time.sleep(0.1)
-            member.send_signal(signal.SIGSTOP)
+            stop(member, path)
             asyncio.run(send(2))
             asyncio.run(_pass_time(path))
             assert rows(path, "SELECT count(*) FROM oxlite_cable_member") == [(0,)]

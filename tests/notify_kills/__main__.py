@@ -36,7 +36,7 @@ def page(run: Run) -> str:
   stopped at random moments. After each round all must have come to all who listen: each
   notification of their channels once and in the order of the commits, through all of their lives,
   nothing that was rolled back, and all that was acknowledged
-{run.came_to(campaign.tally.kills)}
+{run.came_to(campaign.tally.kills, f" beside {sqlite3.sqlite_version}")}
 
 {table(campaign.tally)}
 """
@@ -47,5 +47,4 @@ if __name__ == "__main__":
         "kills": Goal(2000, "how many at least"),
         "notifications": Goal(1_000_000, "how many at least"),
     }
-    beside = f" beside {sqlite3.sqlite_version}"
-    sys.exit(main("notify-kills", __doc__, "notify-kills", goals, page, beside))
+    sys.exit(main("notify-kills", __doc__, "notify-kills", goals, page))

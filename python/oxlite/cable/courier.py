@@ -431,9 +431,7 @@ class Courier:
         """The file cannot be used: tell those who have waited for long."""
         now = time.monotonic() if _can_waiting_mend(error) else float("inf")
         with self._lock:
-            overdue = [job for job in list(self._jobs) if job.waiting and job.fails_at <= now]
-            for job in overdue:
-                self._jobs.remove(job)
+            overdue = self._waited_for(fails_by=now)
         for job in overdue:
             job.end(error)
 
@@ -481,9 +479,9 @@ class Courier:
         if not receivers and not jobs:
             _log.warning("%s cannot be used: %s", self._file.path, error)
 
-    def _waited_for(self) -> list[Job]:
+    def _waited_for(self, fails_by: float = float("inf")) -> list[Job]:
         """With the lock, take out the jobs that somebody waits for; the others are done later."""
-        jobs = [job for job in list(self._jobs) if job.waiting]
+        jobs = [job for job in list(self._jobs) if job.waiting and job.fails_at <= fails_by]
         for job in jobs:
             self._jobs.remove(job)
         return jobs

@@ -256,7 +256,6 @@ class Delivery:
             return False
         if epoch is None or epoch[1] != flushes:
             self.memberships.forget(flushes)
-        if epoch is not None and epoch[1] != flushes:
             with self._lock:
                 mailbox.forget()
         mailbox.epoch = (key, flushes)
@@ -285,12 +284,11 @@ class Delivery:
         mailbox.read = max(row[0] for row in rows)
         _say_wrong(mailbox.queue, wrong)
         if dropped:
-            self._do_later(partial(self._delete_rows, mailbox.queue, dropped, mailbox.epoch))
+            self._do_later(partial(self._delete_rows, mailbox.queue, dropped, mailbox.epoch_key))
 
-    def _delete_rows(self, queue: str, numbers: list[int], epoch: tuple[bytes, int] | None) -> None:
+    def _delete_rows(self, queue: str, numbers: list[int], epoch_key: bytes) -> None:
         """Delete messages, if they are of that epoch still."""
-        key = b"" if epoch is None else epoch[0]
-        self.write(store.DELETE_ROWS, (queue, json.dumps(numbers), key))
+        self.write(store.DELETE_ROWS, (queue, json.dumps(numbers), epoch_key))
 
     def _say_overflow(self, mailbox: OwnMailbox, channels: list[str]) -> None:
         now = time.monotonic()
@@ -331,11 +329,10 @@ class Delivery:
     def delete_given(self, mailbox: OwnMailbox) -> None:
         """Delete what was given."""
         with self._lock:
-            deleted, given, epoch = mailbox.deleted, mailbox.given, mailbox.epoch
+            deleted, given, key = mailbox.deleted, mailbox.given, mailbox.epoch_key
             if not mailbox.is_due_for_deletion:
                 mailbox.delete_at = None
                 return
-        key = b"" if epoch is None else epoch[0]
         self.write(store.DELETE_GIVEN, (mailbox.queue, deleted, given, key))
         with self._lock:
             mailbox.note_deleted(given)
@@ -348,7 +345,7 @@ class Delivery:
         with self._lock:
             expired = mailbox.expired(now)
         if expired:
-            self._delete_rows(mailbox.queue, expired, mailbox.epoch)
+            self._delete_rows(mailbox.queue, expired, mailbox.epoch_key)
             # Where the clock has gone forward, others may have taken this process for dead.
             mailbox.signal, mailbox.is_told = None, True
         with self._lock:

@@ -283,6 +283,11 @@ class OwnMailbox(Mailbox):
         self.delete_at: float | None = None
         self.sweep_at: float | None = None
 
+    @property
+    def epoch_key(self) -> bytes:
+        """Of which epoch the numbers are; empty before anything was read."""
+        return b"" if self.epoch is None else self.epoch[0]
+
     def take(self, channel: str, now: float) -> Message | None:
         """The next message of a channel, or of all if it ends at ``!``."""
         is_of_all = channel == self.queue

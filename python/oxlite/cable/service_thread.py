@@ -15,12 +15,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Final
 
 __all__ = ["ServiceThread", "call_all"]
 
 _log = logging.getLogger("oxlite.cable")
 
-_GOES_ON_AFTER_SECONDS = 0.2
+_GOES_ON_AFTER_SECONDS: Final = 0.2
 
 
 class ServiceThread:

@@ -407,7 +407,7 @@ def flush(connection: Connection, announcement: Announcement) -> None:
         connection.execute(statement)
     readers = _rows(connection, "SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
     # No reader has a name that is no text.
-    names = [queue.decode(errors="replace") for (queue,) in readers if queue is not None]
+    names = [_text(queue) for (queue,) in readers if queue is not None]
     announcement.follow(connection, names)
 
 

@@ -219,14 +219,14 @@ class Cache:
         keeper, database = self._keeper, self._database
         row = keeper.row_of(key, value, timeout)
         cost = 0 if row is None else keeper.cost_of_now(row)
-        if row is None or not cost or database is None or self._looks_before_writing():
-            return self._run(keeper.set(key, value, timeout))
+        if row is None or not cost or database is None or self._is_to_look(self._look_to_write_at):
+            return self._run(keeper.set_row(key, row))
         # Before it is written, or somebody could take it for one that was never used.
         keeper.note(row[0])
         try:
             database.execute(store.SET, row)
         except sqlite3.ProgrammingError:  # another thread has opened the file anew
-            return self._run(keeper.set(key, value, timeout))
+            return self._run(keeper.set_row(key, row))
         except (sqlite3.Error, OSError) as error:
             return self._run(keeper.could_not_set(error, row))
         if keeper.is_due(cost):
@@ -456,10 +456,10 @@ class Cache:
             else:
                 return answer.rows if method is _EXECUTE else answer
 
-    def _looks_before_writing(self) -> bool:
-        """Whether it is time to look whether the file was replaced."""
+    def _is_to_look(self, look_at: float) -> bool:
+        """Whether it is time to look whether the file is there, or another one."""
         is_mended = self._keeper.place.repairs != self._repairs
-        return is_mended or time.monotonic() >= self._look_to_write_at
+        return self._file is None or is_mended or time.monotonic() >= look_at
 
     def _reach(self, is_to_write: bool) -> None:
         """Open the file, or open it anew where it was deleted or replaced.
@@ -467,10 +467,9 @@ class Cache:
         Raises:
             oxlite.sqlite3.Error, OSError: It cannot be opened.
         """
-        now, repairs = time.monotonic(), self._keeper.place.repairs
-        look_at = self._look_to_write_at if is_to_write else self._look_at
-        if self._file is not None and now < look_at and repairs == self._repairs:
+        if not self._is_to_look(self._look_to_write_at if is_to_write else self._look_at):
             return
+        now, repairs = time.monotonic(), self._keeper.place.repairs
         with self._opening:
             place = self._keeper.place
             if self._file is not None:

@@ -104,7 +104,10 @@ class Keeper(Upkeep):
 
     def set(self, key: str, value: Any, timeout: float | None) -> Steps[bool]:  # noqa: ANN401
         """Set it; whether it could be."""
-        row = self.row_of(key, value, timeout)
+        return (yield from self.set_row(key, self.row_of(key, value, timeout)))
+
+    def set_row(self, key: str, row: _Entry | None) -> Steps[bool]:
+        """Set it to what ``row_of`` has made; whether it could be."""
         if row is None:
             return (yield from self._deleted(key)) is not None
         return (yield from self._put(store.SET, row)) is not None

@@ -117,6 +117,7 @@ class OxliteCache(BaseCache):
 
     def make_and_validate_key(self, key: str, version: int | None = None) -> str:
         """The key in the file: with prefix and version; a hash where it is too long or no text."""
+        # Not by super(): each lookup comes here.
         made: str = self.make_key(key, version=version)
         self.validate_key(made)
         if made.isascii() and len(made) <= _LONGEST_KEY:
