@@ -29,12 +29,14 @@ BELOW: dict[str, set[str]] = {
     "schema": DRIVER,
     "retries": DRIVER,
     "notifications": DRIVER | {"connection"},
+    "file_locks": set(),
+    "own_tables": DRIVER,
     "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
-    "cable": DRIVER | {DOOR, "aio", "connection", "notifications"},
-    "cache": DRIVER | {DOOR, "aio", "connection", "database"},
+    "cable": DRIVER | {DOOR, "aio", "connection", "notifications", "own_tables"},
+    "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
     "django": DRIVER
     | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema"},  # check, retry()
     "environment": {"sqlite3", DOOR} | FACES - {"django"},

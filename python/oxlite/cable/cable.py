@@ -335,7 +335,7 @@ class Cable:
         if connection is None:
             return await self._write(sql, parameters, announces)
         announcement = Announcement.of_rows(self._path, store.TOPIC_PREFIX) if announces else None
-        return store.execute(self._joined(connection), sql, parameters, announcement)
+        return store.TABLES.execute(self._joined(connection), sql, parameters, announcement)
 
     async def _write(self, sql: str, parameters: tuple[Any, ...], announces: bool) -> list[Any]:
         """Have a statement committed; the rows that it returns."""
@@ -344,7 +344,7 @@ class Cable:
         try:
             result = await database._write(sql, parameters, False, announcement)
         except sqlite3.OperationalError as error:
-            if not store.is_missing(error):
+            if not store.TABLES.is_missing(error):
                 raise
             await prepare(database)  # somebody has dropped them
             result = await database._write(sql, parameters, False, announcement)
@@ -352,19 +352,19 @@ class Cable:
             return result.rows
         # Instrumentation sees each of its statements: it does not share a commit.
         async with database.write() as writer:
-            return await writer.run_sync(store.execute, sql, parameters, announcement)
+            return await writer.run_sync(store.TABLES.execute, sql, parameters, announcement)
 
     async def _query(
         self, sql: str, parameters: tuple[Any, ...], connection: object = None
     ) -> list[Any]:
         """Read, as part of a transaction if there is one."""
         if connection is not None:
-            return store.execute(self._joined(connection), sql, parameters)
+            return store.TABLES.execute(self._joined(connection), sql, parameters)
         database = await self._opened()
         try:
             return await database.query(sql, parameters)
         except sqlite3.OperationalError as error:
-            if not store.is_missing(error):
+            if not store.TABLES.is_missing(error):
                 raise
             await prepare(database)
             return await database.query(sql, parameters)

@@ -109,7 +109,7 @@ class Delivery:
         try:
             return self._database.query(statement, parameters)
         except sqlite3.OperationalError as error:
-            if not store.is_missing(error):
+            if not store.TABLES.is_missing(error):
                 raise
             self._prepare()
             return self._database.query(statement, parameters)
@@ -124,7 +124,7 @@ class Delivery:
         try:
             result = database._write(statement, parameters, announcement)
         except sqlite3.OperationalError as error:
-            if not store.is_missing(error):
+            if not store.TABLES.is_missing(error):
                 raise
             self._prepare()
             result = database._write(statement, parameters, announcement)
@@ -132,12 +132,12 @@ class Delivery:
             return result.rows
         # Instrumentation sees each of its statements: it does not share a commit.
         with database.write() as writer:
-            return store.execute(writer, statement, parameters, announcement)
+            return store.TABLES.execute(writer, statement, parameters, announcement)
 
     def _prepare(self) -> None:
         assert self._database is not None
         with self._database.write() as connection:
-            store.prepare(connection)
+            store.TABLES.prepare(connection)
 
     # Groups.
 

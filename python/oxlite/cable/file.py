@@ -70,9 +70,9 @@ class CableFile:
         )
         try:
             self._check(database.query(store.OTHER_TABLES))
-            if not store.is_found(database.query(store.FIND)):
+            if not store.TABLES.is_found(database.query(store.TABLES.find)):
                 with database.write() as connection:
-                    store.prepare(connection)
+                    store.TABLES.prepare(connection)
         except BaseException:
             database.close()
             raise
@@ -100,6 +100,6 @@ class CableFile:
 
 async def prepare(database: aio.Database) -> None:
     """Make the tables, if they are not there: whoever finds them waits for no lock."""
-    if not store.is_found(await database.query(store.FIND)):
+    if not store.TABLES.is_found(await database.query(store.TABLES.find)):
         async with database.write() as connection:
-            await connection.run_sync(store.prepare)
+            await connection.run_sync(store.TABLES.prepare)

@@ -17,17 +17,17 @@ Invariants:
 - Each statement that sends returns the queues that have news in its first column.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from oxlite._native import Announcement
-from oxlite.sqlite3 import Connection, OperationalError
+from oxlite.own_tables import OwnTables, rows_of, text_of
+from oxlite.sqlite3 import Connection
 
 __all__ = [
     "ADD",
     "BEGIN_EPOCH",
     "DELETE_GIVEN",
     "DELETE_ROWS",
-    "FIND",
     "GROUP_CHANNELS",
     "GROUP_QUEUES",
     "GROUP_SEND",
@@ -39,13 +39,10 @@ __all__ = [
     "REMOVE",
     "RESTART",
     "SEND",
+    "TABLES",
     "TAKE",
     "TOPIC_PREFIX",
-    "execute",
     "flush",
-    "is_found",
-    "is_missing",
-    "prepare",
     "queue_of",
 ]
 
@@ -144,13 +141,6 @@ BEGIN
 END""",
 )
 
-FIND: Final = """SELECT count(*) FROM sqlite_schema
-WHERE name IN ('oxlite_cable_message', 'oxlite_cable_member', 'oxlite_cable_past_member',
-               'oxlite_cable_reader', 'oxlite_cable_epoch', 'oxlite_cable_prune',
-               'oxlite_cable_message_gone', 'oxlite_cable_member_end')"""
-"""Returns what `is_found` understands."""
-
-_FOUND: Final = 8
 _TABLES: Final = 5
 
 OTHER_TABLES: Final = """SELECT 1 FROM sqlite_schema
@@ -317,102 +307,19 @@ def queue_of(channel: str) -> str:
     return name + mark
 
 
-def is_missing(error: Exception) -> bool:
-    """Whether an error says that the tables are not there yet."""
-    return "no such table: " in str(error) and "oxlite_cable_" in str(error)
-
-
-def is_found(rows: list[Any]) -> bool:
-    """Whether the tables are there, as ``FIND`` has it."""
-    return bool(rows == [(_FOUND,)])
-
-
-def prepare(connection: Connection) -> None:
-    """Make the tables, if they are not there, in the transaction that is open or in one of its own.
-
-    Raises:
-        oxlite.sqlite3.Error: They cannot be made.
-    """
-    if is_found(_rows(connection, FIND)):
-        return  # whoever finds them takes no lock
-    if connection.in_transaction:
-        _make(connection)
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        _make(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def execute(
-    connection: Connection,
-    sql: str,
-    parameters: tuple[Any, ...],
-    announcement: Announcement | None = None,
-) -> list[Any]:
-    """Execute a statement in the transaction that is open; with the tables, if they are missing.
-
-    Args:
-        connection: Whose transaction it is.
-        sql: The statement.
-        parameters: Its parameters.
-        announcement: What is signalled when that commits, after the names in the first column.
-
-    Returns:
-        All rows.
-
-    Raises:
-        oxlite.sqlite3.OperationalError: Among others where the transaction only reads.
-    """
-    try:
-        try:
-            rows = _rows(connection, sql, parameters)
-        except OperationalError as error:
-            if not is_missing(error):
-                raise
-            prepare(connection)
-            rows = _rows(connection, sql, parameters)
-    except OperationalError as error:
-        if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
-            error.args = (
-                "a message or a group cannot be written in a transaction that only reads, such as"
-                " that of read_only(): do it after its end, or in one that may write",
-            )
-        raise
-    if announcement is not None:
-        announcement.follow(connection, [_text(row[0]) for row in rows])
-    return rows
-
-
-def _rows(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
-    """All rows, as tuples, whatever the connection makes of them for others."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    return cursor.execute(sql, parameters).fetchall()
-
-
-def _text(name: str | bytes) -> str:
-    # The connection may make bytes of text.
-    return name.decode(errors="replace") if isinstance(name, bytes) else name
-
-
 def flush(connection: Connection, announcement: Announcement) -> None:
     """Delete all messages and groups in the transaction that is open; all who read hear of it."""
-    prepare(connection)
+    TABLES.prepare(connection)
     for statement in _FLUSH:
         connection.execute(statement)
-    readers = _rows(connection, "SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
+    readers = rows_of(connection, "SELECT CAST(queue AS BLOB) FROM oxlite_cable_reader")
     # No reader has a name that is no text.
-    names = [_text(queue) for (queue,) in readers if queue is not None]
+    names = [text_of(queue) for (queue,) in readers if queue is not None]
     announcement.follow(connection, names)
 
 
 def _make(connection: Connection) -> None:
-    [(had,)] = _rows(
+    [(had,)] = rows_of(
         connection,
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'oxlite_cable_*'",
     )
@@ -422,5 +329,23 @@ def _make(connection: Connection) -> None:
         for statement in BEGIN_EPOCH:
             connection.execute(statement)
     if 0 < had < _TABLES:
-        [path] = [row[2] for row in _rows(connection, "PRAGMA database_list") if row[0] == 0]
-        Announcement.of_rows(_text(path), TOPIC_PREFIX).follow(connection, [""])
+        [path] = [row[2] for row in rows_of(connection, "PRAGMA database_list") if row[0] == 0]
+        Announcement.of_rows(text_of(path), TOPIC_PREFIX).follow(connection, [""])
+
+
+TABLES: Final = OwnTables(
+    "oxlite_cable_",
+    (
+        "oxlite_cable_message",
+        "oxlite_cable_member",
+        "oxlite_cable_past_member",
+        "oxlite_cable_reader",
+        "oxlite_cable_epoch",
+        "oxlite_cable_prune",
+        "oxlite_cable_message_gone",
+        "oxlite_cable_member_end",
+    ),
+    _make,
+    "a message or a group",
+)
+"""All of them; the queues of what is sent are in the first column."""

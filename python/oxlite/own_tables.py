@@ -1,0 +1,124 @@
+"""Tables of Oxlite's in a database of the user's: found, made, and used in whatever is open there.
+
+Invariants:
+- Whoever finds them takes no lock. Who makes them does so in the transaction that is open, or in
+  one of its own.
+- A statement returns tuples, whatever the connection makes of rows for others.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oxlite._native import Announcement
+from oxlite.sqlite3 import Connection, OperationalError
+
+__all__ = ["OwnTables", "rows_of", "text_of"]
+
+
+class OwnTables:
+    """See the module.
+
+    Args:
+        prefix: How the names of the tables begin.
+        names: Tables, indexes and triggers; where one of them is missing all are made.
+        make: Makes those that are missing, in the transaction that is open.
+        what: What is written into them, for an error: "a message or a group".
+
+    Attributes:
+        find: A query; ``is_found`` understands its rows.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        names: Iterable[str],
+        make: Callable[[Connection], None],
+        what: str,
+    ) -> None:
+        self._prefix = prefix
+        self._make = make
+        self._what = what
+        listed = sorted(names)
+        quoted = ", ".join(f"'{name}'" for name in listed)
+        self.find = f"SELECT count(*) FROM sqlite_schema WHERE name IN ({quoted})"
+        self._count = len(listed)
+
+    def is_missing(self, error: Exception) -> bool:
+        """Whether an error says that the tables are not there yet."""
+        return "no such table: " in str(error) and self._prefix in str(error)
+
+    def is_found(self, rows: list[Any]) -> bool:
+        """Whether they are there, as ``find`` has it."""
+        return bool(rows == [(self._count,)])
+
+    def prepare(self, connection: Connection) -> None:
+        """Make them, if they are not there.
+
+        Raises:
+            oxlite.sqlite3.Error: They cannot be made.
+        """
+        if self.is_found(rows_of(connection, self.find)):
+            return
+        if connection.in_transaction:
+            self._make(connection)
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._make(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def execute(
+        self,
+        connection: Connection,
+        sql: str,
+        parameters: tuple[Any, ...],
+        announcement: Announcement | None = None,
+    ) -> list[Any]:
+        """Execute a statement in the transaction that is open; with the tables, if need be.
+
+        Args:
+            connection: Whose transaction it is.
+            sql: The statement.
+            parameters: Its parameters.
+            announcement: What is signalled when that commits: what the first column names.
+
+        Returns:
+            All rows.
+
+        Raises:
+            oxlite.sqlite3.OperationalError: Among others where the transaction only reads.
+        """
+        try:
+            try:
+                rows = rows_of(connection, sql, parameters)
+            except OperationalError as error:
+                if not self.is_missing(error):
+                    raise
+                self.prepare(connection)
+                rows = rows_of(connection, sql, parameters)
+        except OperationalError as error:
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+                error.args = (
+                    f"{self._what} cannot be written in a transaction that only reads, such as"
+                    " that of read_only(): do it after its end, or in one that may write",
+                )
+            raise
+        if announcement is not None:
+            announcement.follow(connection, [text_of(row[0]) for row in rows])
+        return rows
+
+
+def rows_of(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+    """All rows of a statement, as tuples."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    return cursor.execute(sql, parameters).fetchall()
+
+
+def text_of(name: str | bytes) -> str:
+    """Text of a connection that may make bytes of it."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
