@@ -7,10 +7,13 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oxlite._native import Announcement
 from oxlite.sqlite3 import Connection, OperationalError
+
+if TYPE_CHECKING:
+    from oxlite import Database, aio
 
 __all__ = ["OwnTables", "rows_of", "text_of"]
 
@@ -110,6 +113,83 @@ class OwnTables:
         if announcement is not None:
             announcement.follow(connection, [text_of(row[0]) for row in rows])
         return rows
+
+    # A transaction of its own, by a Database.
+
+    def query(self, database: "Database", sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+        """Read, with the tables if need be."""
+        try:
+            return database.query(sql, parameters)
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+        self._prepare_in(database)
+        return database.query(sql, parameters)
+
+    def write(
+        self,
+        database: "Database",
+        sql: str,
+        parameters: tuple[Any, ...],
+        announcement: Announcement | None = None,
+    ) -> list[Any]:
+        """Have a statement committed, with the tables if need be; the rows that it returns."""
+        try:
+            result = database._write(sql, parameters, announcement)
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+            self._prepare_in(database)
+            result = database._write(sql, parameters, announcement)
+        if result is not None:
+            return result.rows
+        # Instrumentation sees each of its statements: it does not share a commit.
+        with database.write() as writer:
+            return self.execute(writer, sql, parameters, announcement)
+
+    def _prepare_in(self, database: "Database") -> None:
+        with database.write() as writer:
+            self.prepare(writer)
+
+    # The same for event loops.
+
+    async def aquery(
+        self, database: "aio.Database", sql: str, parameters: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """As ``query``."""
+        try:
+            return await database.query(sql, parameters)
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+        await self.aprepare(database)
+        return await database.query(sql, parameters)
+
+    async def awrite(
+        self,
+        database: "aio.Database",
+        sql: str,
+        parameters: tuple[Any, ...],
+        announcement: Announcement | None = None,
+    ) -> list[Any]:
+        """As ``write``."""
+        try:
+            result = await database._write(sql, parameters, False, announcement)
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+            await self.aprepare(database)  # somebody has dropped them
+            result = await database._write(sql, parameters, False, announcement)
+        if result is not None:
+            return result.rows
+        async with database.write() as writer:
+            return await writer.run_sync(self.execute, sql, parameters, announcement)
+
+    async def aprepare(self, database: "aio.Database") -> None:
+        """Make the tables, if they are not there: whoever finds them waits for no lock."""
+        if not self.is_found(await database.query(self.find)):
+            async with database.write() as writer:
+                await writer.run_sync(self.prepare)
 
 
 def rows_of(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:

@@ -30,7 +30,7 @@ BELOW: dict[str, set[str]] = {
     "retries": DRIVER,
     "notifications": DRIVER | {"connection"},
     "file_locks": set(),
-    "own_tables": DRIVER,
+    "own_tables": DRIVER | {DOOR, "aio"},
     "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},

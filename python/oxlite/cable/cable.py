@@ -31,7 +31,7 @@ from oxlite.cable import arguments, store
 from oxlite.cable.arguments import check_capacity, check_name, check_seconds, file_path
 from oxlite.cable.courier import Courier
 from oxlite.cable.errors import QueueFull
-from oxlite.cable.file import CableFile, Identity, prepare
+from oxlite.cable.file import CableFile, Identity
 from oxlite.cable.message import decoded, encoded
 from oxlite.connection import ProfileName
 from oxlite.notifications import joined
@@ -341,18 +341,7 @@ class Cable:
         """Have a statement committed; the rows that it returns."""
         database = await self._opened()
         announcement = database._row_announcement(store.TOPIC_PREFIX) if announces else None
-        try:
-            result = await database._write(sql, parameters, False, announcement)
-        except sqlite3.OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            await prepare(database)  # somebody has dropped them
-            result = await database._write(sql, parameters, False, announcement)
-        if result is not None:
-            return result.rows
-        # Instrumentation sees each of its statements: it does not share a commit.
-        async with database.write() as writer:
-            return await writer.run_sync(store.TABLES.execute, sql, parameters, announcement)
+        return await store.TABLES.awrite(database, sql, parameters, announcement)
 
     async def _query(
         self, sql: str, parameters: tuple[Any, ...], connection: object = None
@@ -360,14 +349,7 @@ class Cable:
         """Read, as part of a transaction if there is one."""
         if connection is not None:
             return store.TABLES.execute(self._joined(connection), sql, parameters)
-        database = await self._opened()
-        try:
-            return await database.query(sql, parameters)
-        except sqlite3.OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            await prepare(database)
-            return await database.query(sql, parameters)
+        return await store.TABLES.aquery(await self._opened(), sql, parameters)
 
     async def _opened(self) -> aio.Database:
         """The database; another one where the file was deleted or replaced."""

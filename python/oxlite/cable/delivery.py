@@ -106,13 +106,7 @@ class Delivery:
     def query(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
         """Read."""
         assert self._database is not None
-        try:
-            return self._database.query(statement, parameters)
-        except sqlite3.OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            self._prepare()
-            return self._database.query(statement, parameters)
+        return store.TABLES.query(self._database, statement, parameters)
 
     def write(
         self, statement: str, parameters: tuple[Any, ...], announces: bool = False
@@ -121,23 +115,7 @@ class Delivery:
         database = self._database
         assert database is not None
         announcement = database._row_announcement(store.TOPIC_PREFIX) if announces else None
-        try:
-            result = database._write(statement, parameters, announcement)
-        except sqlite3.OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            self._prepare()
-            result = database._write(statement, parameters, announcement)
-        if result is not None:
-            return result.rows
-        # Instrumentation sees each of its statements: it does not share a commit.
-        with database.write() as writer:
-            return store.TABLES.execute(writer, statement, parameters, announcement)
-
-    def _prepare(self) -> None:
-        assert self._database is not None
-        with self._database.write() as connection:
-            store.TABLES.prepare(connection)
+        return store.TABLES.write(database, statement, parameters, announcement)
 
     # Groups.
 

@@ -14,7 +14,7 @@ from oxlite import Database, aio
 from oxlite.cable import store
 from oxlite.connection import ProfileName
 
-__all__ = ["CableFile", "Identity", "prepare"]
+__all__ = ["CableFile", "Identity"]
 
 _log = logging.getLogger("oxlite.cable")
 
@@ -57,7 +57,7 @@ class CableFile:
             # Before the first write: what is not known to be open yet announces nothing.
             await database.open()
             self._check(await database.query(store.OTHER_TABLES))
-            await prepare(database)
+            await store.TABLES.aprepare(database)
         except BaseException:
             await database.close()
             raise
@@ -96,10 +96,3 @@ class CableFile:
                 self.path,
             )
         return identity
-
-
-async def prepare(database: aio.Database) -> None:
-    """Make the tables, if they are not there: whoever finds them waits for no lock."""
-    if not store.TABLES.is_found(await database.query(store.TABLES.find)):
-        async with database.write() as connection:
-            await connection.run_sync(store.TABLES.prepare)
