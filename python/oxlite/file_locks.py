@@ -13,7 +13,7 @@ import struct
 from pathlib import Path
 from weakref import WeakSet
 
-__all__ = ["FileLock", "is_locked"]
+__all__ = ["FileLock", "is_locked", "wait_until_free"]
 
 _held: "WeakSet[FileLock]" = WeakSet()
 
@@ -106,6 +106,22 @@ def is_locked(path: str, place: int) -> bool:
     finally:
         os.close(descriptor)
     return bool(struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK)
+
+
+def wait_until_free(path: str, place: int) -> None:
+    """Wait until nobody holds the lock of a byte, however long that takes, with the GIL let go.
+
+    Nothing but the end of its holder, or of this process, ends the wait: call it in a thread of its
+    own.
+
+    Raises:
+        OSError: The file of the locks cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLKW, _request(fcntl.F_WRLCK, place))
+    finally:
+        os.close(descriptor)
 
 
 _FLOCK = "hhqqi"

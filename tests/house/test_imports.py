@@ -2,7 +2,8 @@
 
 ::
 
-    cli → bench → django → {cable, cache, environment} → {sqlalchemy, aio} → sqlite3 → _native
+    cli → bench → django → {cable, cache, environment, tasks} → {sqlalchemy, aio} → sqlite3
+    → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -37,11 +38,12 @@ BELOW: dict[str, set[str]] = {
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
     "cable": DRIVER | {DOOR, "aio", "connection", "notifications", "own_tables"},
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
+    "tasks": DRIVER | {DOOR, "aio", "connection", "file_locks", "notifications", "own_tables"},
     "django": DRIVER
-    | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema"},  # check, retry()
+    | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment"} | FACES,
-    "cli": {"sqlite3", DOOR, "cache", "environment", "bench"} | FACES,
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "tasks"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}
 

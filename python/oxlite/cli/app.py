@@ -14,10 +14,11 @@ import typer
 from oxlite.cli.bench import bench
 from oxlite.cli.cache import cache
 from oxlite.cli.suggestions import SuggestingGroup
+from oxlite.cli.tasks import tasks
 
 __all__ = ["COMMANDS", "app", "run"]
 
-COMMANDS = ("env",)
+COMMANDS = ("env", "worker")
 """Each a function in the module of its name; the lab's group stands beside them."""
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ for _name in COMMANDS:
     app.command()(getattr(import_module(f"oxlite.cli.{_name}"), _name))
 app.add_typer(bench, name="bench")
 app.add_typer(cache, name="cache")
+app.add_typer(tasks, name="tasks")
 
 
 def _print_version(wanted: bool) -> None:

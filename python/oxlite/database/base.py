@@ -132,6 +132,11 @@ class DatabaseBase(ABC):
         _databases.add(self)
         self._begin()
 
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._factory.path
+
     def _begin_listening(self) -> None:
         """Begin with no listener, in this process."""
         # A signal handler may close it while its thread is in ``listen``.

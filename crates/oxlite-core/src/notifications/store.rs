@@ -153,13 +153,23 @@ pub fn announce(locked: &Locked<'_>, topics: Vec<Topic>, signals: Arc<Signals>) 
 /// that was the latest, whose rows are a number and a topic; what it says while there is no such table; and the topic of
 /// all who read it, signalled as well where the table is no more. A row with a lower number says that numbers have begun
 /// again.
-const SIGNALLED: [(&str, &str, &str); 1] = [(
-    "SELECT max(id), 'oxlite.cable.' || queue FROM main.oxlite_cable_message WHERE id > ?1 GROUP BY queue \
-     UNION ALL \
-     SELECT seq, 'oxlite.cable.' FROM main.sqlite_sequence WHERE name = 'oxlite_cable_message' AND seq < ?1",
-    "no such table: main.oxlite_cable_message",
-    "oxlite.cable.",
-)];
+const SIGNALLED: [(&str, &str, &str); 2] = [
+    (
+        "SELECT max(id), 'oxlite.cable.' || queue FROM main.oxlite_cable_message WHERE id > ?1 GROUP BY queue \
+         UNION ALL \
+         SELECT seq, 'oxlite.cable.' FROM main.sqlite_sequence WHERE name = 'oxlite_cable_message' AND seq < ?1",
+        "no such table: main.oxlite_cable_message",
+        "oxlite.cable.",
+    ),
+    (
+        "SELECT id, 'oxlite.tasks' FROM \
+           (SELECT id FROM main.oxlite_task WHERE id > ?1 ORDER BY id DESC LIMIT 1) \
+         UNION ALL \
+         SELECT seq, 'oxlite.tasks' FROM main.sqlite_sequence WHERE name = 'oxlite_task' AND seq < ?1",
+        "no such table: main.oxlite_task",
+        "oxlite.tasks",
+    ),
+];
 
 /// The latest number of each such table that was looked at.
 pub(super) type Looked = [i64; SIGNALLED.len()];

@@ -1,0 +1,130 @@
+"""A task as a worker has it, and what is to be written of it when its attempt has ended.
+
+Invariant: an outcome concerns one attempt. Where that counts no more, it changes nothing.
+"""
+
+import json
+import traceback
+from typing import Any, Final, NamedTuple
+
+from oxlite.tasks import store
+
+__all__ = [
+    "Claim",
+    "Outcome",
+    "again",
+    "described",
+    "failed",
+    "handed_back",
+    "successful",
+]
+
+_TRACEBACK_CHARACTERS_AT_MOST: Final = 16_384
+
+
+class Claim(NamedTuple):
+    """A task that this worker alone has.
+
+    Attributes:
+        id: Its number.
+        queue: The name of its queue.
+        name: By which the worker finds what is to be called.
+        arguments: As JSON.
+        attempt: How often it was claimed, this time included.
+        worker: Who has claimed it.
+        failures: How often it has ended by an error.
+        crashes: How often its process has ended in the midst of it.
+        retries: After so many failures one more is the last.
+        priority: What is greater goes first.
+        enqueued_at: Instants are seconds since 1970.
+        attempted_at: When it was claimed.
+        time_limit: For how many seconds it may run.
+        keep_seconds: For how long it is kept after its end; for ever with ``None``.
+        limit_key: Of which only so many run at the same time.
+        errors: Those of earlier attempts, as JSON.
+    """
+
+    id: int
+    queue: str
+    name: str
+    arguments: str
+    attempt: int
+    worker: str
+    failures: int
+    crashes: int
+    retries: int
+    priority: int
+    enqueued_at: float
+    attempted_at: float
+    time_limit: float | None
+    keep_seconds: float | None
+    limit_key: str | None
+    errors: str | None
+
+
+class Outcome(NamedTuple):
+    """A statement that says what has become of a claim; it returns a row if that still counts."""
+
+    claim: Claim
+    status: str
+    sql: str
+    parameters: tuple[Any, ...]
+
+
+def successful(claim: Claim, result: str | None, now: float) -> Outcome:
+    """It has returned, a result as JSON or nothing."""
+    sql = store.SUCCEED
+    parameters: tuple[Any, ...] = (claim.id, claim.attempt, result, now)
+    if claim.keep_seconds == 0:
+        sql, parameters = store.DELETE_FINISHED, parameters[:2]
+    return Outcome(claim, store.SUCCESSFUL, sql, parameters)
+
+
+def failed(claim: Claim, error: str | None, now: float, status: str = store.FAILED) -> Outcome:
+    """It is not to run again. A failure is kept until it is discarded."""
+    keep = None if status == store.FAILED else claim.keep_seconds
+    parameters = (claim.id, claim.attempt, error, now, status, keep)
+    return Outcome(claim, status, store.FAIL, parameters)
+
+
+def again(claim: Claim, error: str, now: float, delay: float) -> Outcome:
+    """It is to run again after so many seconds."""
+    parameters = (claim.id, claim.attempt, error, now, now + max(0.0, delay))
+    return Outcome(claim, store.SCHEDULED, store.RETRY_LATER, parameters)
+
+
+def handed_back(claim: Claim) -> Outcome:
+    """Others are to run it, as if it had not been claimed."""
+    return Outcome(claim, store.READY, store.HAND_BACK, (claim.id, claim.attempt))
+
+
+def described(error: BaseException, claim: Claim | None, now: float) -> str:
+    """An error, as JSON, for the row.
+
+    Args:
+        error: What was raised, or would have been.
+        claim: Of which attempt; ``None`` where the row says it.
+        now: What time it is.
+    """
+    kind = type(error)
+    text = "".join(traceback.format_exception(error))
+    if len(text) > _TRACEBACK_CHARACTERS_AT_MOST:
+        half = _TRACEBACK_CHARACTERS_AT_MOST // 2
+        text = f"{text[:half]}\n…\n{text[-half:]}"
+    found: dict[str, Any] = {
+        "class": f"{kind.__module__}.{kind.__qualname__}",
+        "message": _message(error),
+        "traceback": text,
+        "at": now,
+    }
+    if claim is not None:
+        found |= {"worker": claim.worker, "attempt": claim.attempt}
+    # ASCII: a message may have surrogates, which no database takes.
+    return json.dumps(found)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)[:_TRACEBACK_CHARACTERS_AT_MOST]
+    except Exception:  # it is the user's
+        return ""

@@ -1,0 +1,181 @@
+"""Runs one attempt of a task, and says what has come of it.
+
+Invariants:
+- Whatever a task raises becomes an outcome; only what ends the program goes on, and the task is
+  handed back then.
+- A task that nobody knows here, or whose arguments it does not take, may be one of another version
+  of the application: it is tried again for a while, elsewhere perhaps, before it is set aside.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol
+
+from oxlite import Database
+from oxlite.tasks import claim as outcomes
+from oxlite.tasks import store
+from oxlite.tasks.arguments import decoded, encoded_result
+from oxlite.tasks.claim import Claim, Outcome
+from oxlite.tasks.context import TaskContext, running
+from oxlite.tasks.coroutines import run_coroutine
+from oxlite.tasks.errors import Retry, TaskCancelled, TaskLost, UnfitArguments, UnknownTask
+from oxlite.tasks.time_limit import OVERTIME_SECONDS, call_within
+
+__all__ = ["Definition", "Execution", "Registry"]
+
+_log = logging.getLogger("oxlite.tasks")
+
+_MISFIT_DELAYS_SECONDS: Final = (1.0, 10.0, 60.0)
+
+
+class Definition(Protocol):
+    """What is called for a task."""
+
+    @property
+    def is_coroutine_function(self) -> bool:
+        """Whether what ``call`` returns is to be awaited."""
+
+    def call(self, context: TaskContext, args: list[Any], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Call it."""
+
+    def delay_after(self, failures: int, error: Exception) -> float:
+        """After how many seconds it is tried again that has failed so many times."""
+
+
+class Registry(Protocol):
+    """By which names of tasks become something that can be called."""
+
+    def definition(self, name: str) -> Definition:
+        """That of a name.
+
+        Raises:
+            UnknownTask: There is none.
+        """
+
+    def begins(self, context: TaskContext, claim: Claim) -> None:
+        """Called before a task."""
+
+    def ends(self, context: TaskContext, claim: Claim, outcome: Outcome | None) -> None:
+        """Called after it."""
+
+
+class Execution:
+    """Runs attempts. Several threads use it.
+
+    Args:
+        database: Where the tasks are.
+        registry: Who knows them.
+        told: See ``Worker``.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        told: Callable[[int, float | None], None] | None,
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._told = told
+
+    def outcome(self, claim: Claim) -> Outcome | None:
+        """Run it; what is to be written of it, ``None`` if that is done already."""
+        context = TaskContext(claim, self._database)
+        begun = time.monotonic()
+        _log.debug("task %d (%s) begins, attempt %d", claim.id, claim.name, claim.attempt)
+        with running(context):
+            try:
+                outcome = self._run(claim, context)
+            except BaseException:
+                _log.warning("task %d (%s) is left in the midst", claim.id, claim.name)
+                raise
+            status = store.SUCCESSFUL if outcome is None else outcome.status
+            _log.info(
+                "task %d (%s) %s after %.3f s",
+                claim.id,
+                claim.name,
+                "is to run again" if status == store.SCHEDULED else f"is {status}",
+                time.monotonic() - begun,
+            )
+        return outcome
+
+    def _run(self, claim: Claim, context: TaskContext) -> Outcome | None:
+        definition: Definition | None = None
+        try:
+            self._registry.begins(context, claim)
+            try:
+                definition = self._registry.definition(claim.name)
+                args, kwargs = decoded(claim.name, claim.arguments)
+                call = partial(definition.call, context, args, kwargs)
+                result = self._called(claim, definition, call)
+                outcome = None
+                if not context.is_finished:
+                    encoded = encoded_result(claim.name, result)
+                    outcome = outcomes.successful(claim, encoded, time.time())
+            except (Exception, SystemExit) as error:
+                outcome = self._after(error, claim, context, definition)
+            self._registry.ends(context, claim, outcome)
+        except Exception:
+            # What is called before and after is not the task.
+            _log.exception("task %d (%s)", claim.id, claim.name)
+            outcome = outcomes.handed_back(claim) if definition is None else outcome
+        return outcome
+
+    def _called(self, claim: Claim, definition: Definition, call: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """What a task returns, within its time."""
+        limit, told = claim.time_limit, self._told
+        if limit is None:
+            result = call()
+            return run_coroutine(result, None) if definition.is_coroutine_function else result
+        if told is not None:
+            told(claim.id, time.monotonic() + limit + OVERTIME_SECONDS)
+        try:
+            if definition.is_coroutine_function:
+                return run_coroutine(call(), limit)
+            return call_within(limit, call, by_signal=told is not None)
+        finally:
+            if told is not None:
+                told(claim.id, None)
+
+    def _after(
+        self,
+        error: Exception | SystemExit,
+        claim: Claim,
+        context: TaskContext,
+        definition: Definition | None,
+    ) -> Outcome | None:
+        """What has come of a task that has raised something."""
+        now = time.time()
+        if context.is_finished:
+            _log.error(
+                "task %d (%s) was finished, and has raised an error since",
+                claim.id,
+                claim.name,
+                exc_info=error,
+            )
+            return None
+        if isinstance(error, TaskLost):
+            _log.warning("%s", error)
+            return None
+        if isinstance(error, TaskCancelled):
+            return outcomes.failed(claim, None, now, store.CANCELLED)
+        described = outcomes.described(error, claim, now)
+        if isinstance(error, Retry):
+            delay = error.delay
+            if delay is None:
+                delay = _delay(definition, claim, error)
+            return outcomes.again(claim, described, now, delay)
+        if isinstance(error, UnknownTask | UnfitArguments):
+            if claim.failures < len(_MISFIT_DELAYS_SECONDS):
+                delay = _MISFIT_DELAYS_SECONDS[claim.failures]
+                return outcomes.again(claim, described, now, delay)
+        elif claim.failures < claim.retries and isinstance(error, Exception):
+            return outcomes.again(claim, described, now, _delay(definition, claim, error))
+        _log.error("task %d (%s) has failed", claim.id, claim.name, exc_info=error)
+        return outcomes.failed(claim, described, now)
+
+
+def _delay(definition: Definition | None, claim: Claim, error: Exception) -> float:
+    return 0.0 if definition is None else definition.delay_after(claim.failures + 1, error)

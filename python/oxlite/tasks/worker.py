@@ -1,0 +1,157 @@
+"""A worker: threads of this process that run tasks.
+
+Invariants:
+- What is claimed is begun at once: there are no more claims than threads.
+- Whatever ends it, what it has claimed is written: as done, or handed back to others.
+- An idle worker makes no query and does not wake.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from oxlite import Database
+from oxlite.tasks.claim import Claim, Outcome, handed_back
+from oxlite.tasks.clerk import Clerk
+from oxlite.tasks.desk import Desk, Seat
+from oxlite.tasks.execution import Execution, Registry
+from oxlite.tasks.schedule import Recurring, Timetable
+
+__all__ = ["Worker"]
+
+_log = logging.getLogger("oxlite.tasks")
+
+
+class Worker:
+    """See the module. A context manager: it works until the end of the block.
+
+    Args:
+        database: Where the tasks are.
+        registry: Who knows them.
+        queues: The names of the queues whose tasks it runs.
+        threads: So many tasks run at the same time.
+        recurring: What is enqueued from time to time.
+        told: If the process is there for this worker: called with a task's number and when it is to
+            have ended, as ``time.monotonic`` counts, and with ``None`` when it has. Whoever is told
+            ends the process if it does not. Time limits are kept by signals then.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        queues: Iterable[str],
+        *,
+        threads: int = 4,
+        recurring: Iterable[Recurring] = (),
+        told: Callable[[int, float | None], None] | None = None,
+    ) -> None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"threads is a whole number of 1 or more, not {threads!r}")
+        self._clerk = Clerk(database, queues, Timetable(recurring))
+        self._desk = Desk(self._clerk)
+        self._execution = Execution(database, registry, told)
+        self._count = threads
+        self._threads: list[threading.Thread] = []
+        self._has_begun = False
+
+    @property
+    def name(self) -> str:
+        """As it stands in ``oxlite_task_worker``."""
+        return self._clerk.name
+
+    @property
+    def running(self) -> list[Claim]:
+        """The tasks that run now."""
+        return self._desk.running
+
+    def start(self) -> None:
+        """Begin to work, in threads.
+
+        Raises:
+            RuntimeError: It has begun before.
+            OSError, oxlite.sqlite3.Error: The file cannot be used.
+        """
+        self._begin()
+        self._start(self._count)
+
+    def run(self) -> None:
+        """Work in this thread, and others if there are several, until ``close``. Raises as it."""
+        self._begin()
+        self._start(self._count - 1)
+        self._work()
+
+    def close(self) -> None:
+        """Begin no more tasks. From any thread, and from a signal handler; wait with ``join``."""
+        self._desk.close()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until all that runs has ended, and leave.
+
+        Args:
+            timeout: For so many seconds; then what runs is handed back to others, and what it comes
+                to counts no more. ``None``: for ever.
+
+        Returns:
+            Whether all has ended.
+        """
+        ends = None if timeout is None else time.monotonic() + timeout
+        for thread in self._threads:
+            left = None if ends is None else max(0.0, ends - time.monotonic())
+            if thread is not threading.current_thread():
+                thread.join(left)
+        left_over = self.running
+        for claim in left_over:
+            _log.warning("task %d (%s) is handed back in the midst of it", claim.id, claim.name)
+        self._clerk.leave(left_over)
+        is_all = not any(thread.is_alive() for thread in self._threads)
+        if is_all:
+            self._clerk.close()
+        return is_all
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """``close`` and ``join``."""
+        self.close()
+        return self.join(timeout)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End what runs, and leave."""
+        self.stop()
+
+    def _begin(self) -> None:
+        if self._has_begun:
+            raise RuntimeError("a worker begins once: make another one")
+        self._has_begun = True
+        self._clerk.join()
+
+    def _start(self, count: int) -> None:
+        for number in range(count):
+            thread = threading.Thread(
+                target=self._work, name=f"oxlite tasks {number + 1}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        seat = Seat()
+        claim: Claim | None = None
+        outcome: Outcome | None = None
+        while (claim := self._desk.next(seat, claim, outcome)) is not None:
+            try:
+                outcome = self._execution.outcome(claim)
+            except BaseException:
+                self._desk.leave(claim, handed_back(claim))
+                raise
