@@ -30,15 +30,17 @@ BELOW: dict[str, set[str]] = {
     "schema": DRIVER,
     "retries": DRIVER,
     "notifications": DRIVER | {"connection"},
+    "bell": set(),
     "file_locks": set(),
     "own_tables": DRIVER | {DOOR, "aio"},
     "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
-    "cable": DRIVER | {DOOR, "aio", "connection", "notifications", "own_tables"},
+    "cable": DRIVER | {DOOR, "aio", "bell", "connection", "notifications", "own_tables"},
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
-    "tasks": DRIVER | {DOOR, "aio", "connection", "file_locks", "notifications", "own_tables"},
+    "tasks": DRIVER
+    | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
     "django": DRIVER
     | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},

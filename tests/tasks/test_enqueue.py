@@ -325,7 +325,7 @@ def test_tables_that_are_dropped_are_made_anew(queue: Queue) -> None:
     [
         "CLAIM", "LOOK", "PROMOTE", "EXPIRE", "OVERDUE", "LOSE", "SUCCEED", "FAIL", "RETRY",
         "DELETE_FINISHED", "RETRY_LATER", "HAND_BACK", "TAKE_OVER", "CANCEL", "DISCARD",
-        "FIND_UNIQUE", "UNBLOCKED",
+        "FIND_UNIQUE", "LEAVE_RUNNING",
     ],
 )  # fmt: skip
 def test_a_statement_finds_its_rows_by_an_index(queue: Queue, name: str) -> None:

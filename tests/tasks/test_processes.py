@@ -186,7 +186,7 @@ def test_what_takes_too_long_at_the_end_is_handed_back(queue: Queue, signals: in
         running(queue, nap)
         for _ in range(signals):
             program.process.send_signal(signal.SIGINT)
-            time.sleep(0.1)
+            time.sleep(0.3)
         assert program.process.wait(LIMIT_SECONDS) == 0
     nap.refresh()
     assert (nap.status, nap.errors) == ("ready", [])

@@ -19,7 +19,6 @@ import asyncio
 import atexit
 import logging
 import os
-import select
 import threading
 import time
 from asyncio import Future
@@ -31,6 +30,7 @@ from typing import Final
 from weakref import WeakSet
 
 from oxlite import sqlite3
+from oxlite.bell import Bell
 from oxlite.cable import store
 from oxlite.cable.delivery import Delivery, wake
 from oxlite.cable.file import CableFile
@@ -52,9 +52,6 @@ _LEFT_FOR_SECONDS: Final = 0.02
 """How long it leaves a file that was replaced to who found it so, and makes it anew."""
 
 _SAY_AGAIN_AFTER_SECONDS: Final = 60.0
-
-_RINGS_AT_ONCE: Final = 1 << 16
-"""As many bytes as a pipe has on Linux: https://man7.org/linux/man-pages/man7/pipe.7.html."""
 
 _ENDS_WITHIN_SECONDS: Final = 5.0
 
@@ -98,7 +95,6 @@ class Courier:
         own_queue_mark: str,
         capacity_of: Callable[[str], int],
     ) -> None:
-        self._bell: tuple[int, ...] = ()
         self._file = file
         self._own_queue_mark = own_queue_mark
         self._capacity_of = capacity_of
@@ -115,21 +111,14 @@ class Courier:
             fail=self._fail,
         )
         self._leaving: list[Callable[[], None]] = []
-        self._bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         # The thread's own.
         self._delivery = Delivery(file, self._lock, self._do_later)
-        self._delivery.poll.register(self._bell[0], select.POLLIN)
+        self._bell = Bell(self._delivery.poll)
         self._try_again_at = self._try_jobs_again_at = 0.0
         # How many jobs could not be done when they were tried last.
         self._left = 0
         self._said = -_SAY_AGAIN_AFTER_SECONDS
         _couriers.add(self)
-
-    def __del__(self) -> None:
-        """Close the bell."""
-        for descriptor in self._bell:
-            with suppress(OSError):
-                os.close(descriptor)
 
     # What event loops ask for.
 
@@ -255,8 +244,7 @@ class Courier:
 
     def ring(self) -> None:
         """Have it look. Takes no lock."""
-        with suppress(BlockingIOError):
-            os.write(self._bell[1], b"\0")
+        self._bell.ring()
 
     async def _done(self, do: Callable[[], object]) -> None:
         """Have something done, and wait for it."""
@@ -341,8 +329,7 @@ class Courier:
         """Wait for news, for so many seconds at most; of which queues there is any."""
         at_most = None if timeout is None else min(1e6, max(0.0, timeout) * 1000)
         ready = [descriptor for descriptor, _ in self._delivery.poll.poll(at_most)]
-        with suppress(BlockingIOError):
-            os.read(self._bell[0], _RINGS_AT_ONCE)
+        self._bell.quiet()
         return self._delivery.queues_of(ready)
 
     def _round(self, queues: set[str]) -> float | None:

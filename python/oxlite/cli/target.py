@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,14 +47,18 @@ def imported_queue(target: str) -> "Queue":
     return found
 
 
-def queue_of_file(file: Path) -> "Queue":
-    """The queue of a file that is there.
+@contextmanager
+def queue_of_file(file: Path) -> "Iterator[Queue]":
+    """The queue of a file that is there, closed at the end of the block.
 
     Raises:
         TargetError: There is none.
     """
+    from oxlite import Database
     from oxlite.tasks import Queue
 
     if not file.is_file():
         raise TargetError(f"{file} is not there: name the file that the tasks are in")
-    return Queue(file)
+    # Whoever only looks changes nothing of how the file is kept.
+    with Database(file, journal="keep") as database:
+        yield Queue(database)

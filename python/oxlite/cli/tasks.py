@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oxlite.cli.suggestions import SuggestingGroup
+from oxlite.sqlite3 import IntegrityError
 
 if TYPE_CHECKING:
     from oxlite.tasks import TaskResult
@@ -22,7 +23,10 @@ tasks = typer.Typer(
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The file that the tasks are in.")]
 _Ids = Annotated[
-    list[int] | None, typer.Argument(metavar="[ID]…", help="Tasks, by number.", show_default=False)
+    list[int] | None,
+    typer.Argument(
+        metavar="[ID]…", help="Tasks, by number.", min=1, max=2**63 - 1, show_default=False
+    ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON and nothing else.")]
 _Status = Annotated[
@@ -99,6 +103,7 @@ def _list(
     from oxlite.cli.output import print_json, print_tables
     from oxlite.cli.target import queue_of_file
 
+    _check_status(status)
     with queue_of_file(file) as queue:
         found = queue.find(status=status, name=name, queue_name=queue_name, at_most=at_most)
     if as_json:
@@ -210,21 +215,34 @@ def _each(
     """Do something with tasks of those numbers, or with all of a status."""
     from oxlite.cli.target import queue_of_file
 
+    _check_status(status)
     if bool(ids) == is_all:
         raise typer.BadParameter("name tasks by their numbers, or say --all: one of the two")
-    count = 0
+    count, refused = 0, 0
     with queue_of_file(file) as queue:
-        if ids:
-            count = sum(bool(getattr(queue, method)(number)) for number in ids)
-        while is_all and (found := queue.find(status=status, name=name, at_most=1000)):
-            changed = sum(bool(getattr(queue, method)(one.id)) for one in found)
-            count += changed
-            if not changed:
-                break
+        for number in ids or queue.ids(status=status, name=name):
+            try:
+                count += bool(getattr(queue, method)(number))
+            except IntegrityError:  # another one with its unique key waits or runs
+                refused += 1
     typer.echo(f"{count:,} tasks {done}")
-    if ids and count < len(ids):
-        typer.echo(f"{len(ids) - count:,} are not there, or not in a status for that", err=True)
+    if refused:
+        typer.echo(f"{refused:,} not: others with their unique keys wait or run", err=True)
+    if ids and count + refused < len(ids):
+        typer.echo(
+            f"{len(ids) - count - refused:,} are not there, or not in a status for that", err=True
+        )
+    if refused or (ids and count < len(ids)):
         raise typer.Exit(1)
+
+
+def _check_status(status: str | None) -> None:
+    from oxlite.tasks.store import STATUSES
+
+    if status is not None and status not in STATUSES:
+        raise typer.BadParameter(
+            f"{status!r} is none: {', '.join(STATUSES)}", param_hint="--status"
+        )
 
 
 def _as_json(one: "TaskResult[Any]") -> dict[str, Any]:

@@ -74,10 +74,8 @@ def worker(
         )
     names = None if queues is None else [name.strip() for name in queues.split(",")]
     code = run_worker(
-        lambda: imported_queue(target),
-        queue_names=names,
+        lambda told: imported_queue(target).worker(names, threads=threads, told=told),
         processes=processes,
-        threads=threads,
         memory_mebibytes=memory,
         grace=grace,
         log_level=level,

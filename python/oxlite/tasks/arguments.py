@@ -12,6 +12,8 @@ from typing import Any, Final
 __all__ = ["decoded", "encoded_call", "encoded_result", "instant", "moment"]
 
 _BYTES_AT_MOST: Final = 1 << 20
+_LATEST: Final = 1e11
+"""As the table has it."""
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -107,6 +109,13 @@ def instant(name: str, when: datetime | timedelta | float | None, now: float) ->
         TypeError: It is something else.
         ValueError: A ``datetime`` without a time zone, or no finite number.
     """
+    found = _instant(name, when, now)
+    if found is not None and abs(found) > _LATEST:
+        raise ValueError(f"{name} is before the year 5138, not in {found - now:g} s")
+    return found
+
+
+def _instant(name: str, when: datetime | timedelta | float | None, now: float) -> float | None:
     if when is None:
         return None
     if isinstance(when, datetime):
@@ -129,8 +138,11 @@ def instant(name: str, when: datetime | timedelta | float | None, now: float) ->
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """An instant of a row."""
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    """An instant of a row; ``None`` where Python has none for it."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _reason(error: Exception) -> str:

@@ -5,8 +5,10 @@ Invariant: an outcome concerns one attempt. Where that counts no more, it change
 
 import json
 import traceback
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from oxlite.own_tables import text_of
 from oxlite.tasks import store
 
 __all__ = [
@@ -40,7 +42,7 @@ class Claim(NamedTuple):
         attempted_at: When it was claimed.
         time_limit: For how many seconds it may run.
         keep_seconds: For how long it is kept after its end; for ever with ``None``.
-        limit_key: Of which only so many run at the same time.
+        is_limited: Whether only so many of its kind run at the same time.
         errors: Those of earlier attempts, as JSON.
     """
 
@@ -58,8 +60,13 @@ class Claim(NamedTuple):
     attempted_at: float
     time_limit: float | None
     keep_seconds: float | None
-    limit_key: str | None
+    is_limited: bool
     errors: str | None
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> "Claim":
+        """The one of a row of ``store.CLAIM``."""
+        return cls._make(text_of(one) if isinstance(one, bytes) else one for one in row)
 
 
 class Outcome(NamedTuple):
@@ -107,14 +114,10 @@ def described(error: BaseException, claim: Claim | None, now: float) -> str:
         now: What time it is.
     """
     kind = type(error)
-    text = "".join(traceback.format_exception(error))
-    if len(text) > _TRACEBACK_CHARACTERS_AT_MOST:
-        half = _TRACEBACK_CHARACTERS_AT_MOST // 2
-        text = f"{text[:half]}\n…\n{text[-half:]}"
     found: dict[str, Any] = {
         "class": f"{kind.__module__}.{kind.__qualname__}",
-        "message": _message(error),
-        "traceback": text,
+        "message": _said(error, lambda: str(error)),
+        "traceback": _said(error, lambda: "".join(traceback.format_exception(error))),
         "at": now,
     }
     if claim is not None:
@@ -123,8 +126,13 @@ def described(error: BaseException, claim: Claim | None, now: float) -> str:
     return json.dumps(found)
 
 
-def _message(error: BaseException) -> str:
+def _said(error: BaseException, say: Callable[[], str]) -> str:
+    """What an error says of itself; it is the user's, and may do anything."""
     try:
-        return str(error)[:_TRACEBACK_CHARACTERS_AT_MOST]
-    except Exception:  # it is the user's
-        return ""
+        text = say()
+    except BaseException as other:
+        return f"({type(error).__name__} cannot be told: {type(other).__name__})"
+    if len(text) <= _TRACEBACK_CHARACTERS_AT_MOST:
+        return text
+    half = _TRACEBACK_CHARACTERS_AT_MOST // 2
+    return f"{text[:half]}\n…\n{text[-half:]}"

@@ -9,6 +9,7 @@ Invariants:
   stands in the file, when a worker's end is heard, or after what it has written itself.
 - No more is claimed than is asked for.
 - An outcome that could not be written is kept, and written later.
+- After it has left, no task in the file is its own.
 """
 
 import json
@@ -18,13 +19,13 @@ import select
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, Final
 
 from oxlite import Database, sqlite3
 from oxlite._native import Announcement, Hearing
+from oxlite.bell import Bell
 from oxlite.own_tables import rows_of
-from oxlite.sqlite3 import Connection
+from oxlite.sqlite3 import Connection, ProgrammingError
 from oxlite.tasks import store
 from oxlite.tasks.claim import Claim, Outcome, described
 from oxlite.tasks.errors import TimeLimitExceeded, WorkerLost
@@ -32,7 +33,7 @@ from oxlite.tasks.roster import Member, Roster
 from oxlite.tasks.schedule import Timetable
 from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
-__all__ = ["Clerk"]
+__all__ = ["Clerk", "FileReplaced"]
 
 _log = logging.getLogger("oxlite.tasks")
 
@@ -45,9 +46,16 @@ _DEATHS_AT_MOST: Final = 2
 _SLEEP_AT_MOST_SECONDS: Final = 60.0
 """Where an instant is waited for: so much later it is met if the clock is set meanwhile."""
 
+_CHECK_SECONDS: Final = 1.0
+"""So often, where there is something to do, one looks whether all are still where they were."""
+
 _TRY_AGAIN_AFTER_SECONDS: Final = 0.2
 _SAY_AGAIN_AFTER_SECONDS: Final = 60.0
-_RINGS_AT_ONCE: Final = 1 << 16
+_LEAVES_WITHIN_SECONDS: Final = 30.0
+
+
+class FileReplaced(Exception):  # noqa: N818
+    """The name of the database leads to another file."""
 
 
 class Clerk:
@@ -57,23 +65,32 @@ class Clerk:
         database: Where the tasks are.
         queues: Whose tasks it claims.
         timetable: What is enqueued from time to time.
+        may_be_killed: Whether the process is there for this alone.
     """
 
-    def __init__(self, database: Database, queues: Iterable[str], timetable: Timetable) -> None:
+    def __init__(
+        self,
+        database: Database,
+        queues: Iterable[str],
+        timetable: Timetable,
+        may_be_killed: bool,
+    ) -> None:
         self._database = database
         self._queues = json.dumps(list(queues))
         self._timetable = timetable
+        self._may_be_killed = may_be_killed
         self._announcement = Announcement.of_rows(database.path, store.TOPIC_PREFIX)
-        self._bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll = select.poll()
-        self._poll.register(self._bell[0], select.POLLIN)
-        self._roster = Roster(database.path, self._poll, self.ring)
+        self._bell = Bell(self._poll)
+        self._roster = Roster(database.path, self._poll, self._bell.ring)
         self._hearing: Hearing | None = None
         self._me: Member | None = None
+        self._pid = os.getpid()
         self._pending: list[Outcome] = []
         # The signal up to which all was looked at; ``None``: it is to be looked at in any case.
         self._seen: int | None = None
         self._due_at: float | None = None
+        self._check_at = self._overdue_at = 0.0
         self._try_again_at = 0.0
         self._said = -_SAY_AGAIN_AFTER_SECONDS
         # Who gives up does so while another thread may be writing.
@@ -92,45 +109,65 @@ class Clerk:
         """
         with self._database.write() as connection:
             store.TABLES.prepare(connection)
-        self._hearing = self._database._hear([store.TOPIC_PREFIX + store.TASKS_NAME])
-        self._poll.register(self._hearing.fileno(), select.POLLIN)
-        me = self._roster.joined()
+        hearing = self._database._hear([store.TOPIC_PREFIX + store.TASKS_NAME])
+        self._poll.register(hearing.fileno(), select.POLLIN)
+        self._me = self._roster.joined(self._may_be_killed)
         with self._database.write() as connection:
-            now = time.time()
-            keeps_time = not self._timetable.is_empty
-            parameters = (*me, self._queues, now, keeps_time)
-            self._announce(connection, self._write(connection, store.REGISTER, parameters))
-            self._timetable.begin(connection, now)
-        self._me = me
+            self._register(connection)
+            self._timetable.begin(connection, time.time())
+        self._hearing = hearing
+        self._due_at = 0.0  # what was left by others
 
-    def leave(self, running: Iterable[Claim] = ()) -> None:
-        """End: what is not done is handed back, and the worker stands in the file no more."""
+    def _register(self, connection: Connection) -> None:
+        assert self._me is not None
+        keeps_time = not self._timetable.is_empty
+        parameters = (*self._me, self._queues, time.time(), keeps_time)
+        self._announce(connection, self._write(connection, store.REGISTER, parameters))
+
+    def leave(self, outcomes: list[Outcome], seconds: float) -> bool:
+        """End: what is not done is handed back, and the worker stands in the file no more.
+
+        Args:
+            outcomes: What is to be written before.
+            seconds: For how long that is tried.
+
+        Returns:
+            Whether it could be written. If not, others give back what is there when this process
+            ends.
+        """
+        ends = time.monotonic() + min(seconds, _LEAVES_WITHIN_SECONDS)
         with self._writing:
-            self._leave(running)
-
-    def _leave(self, running: Iterable[Claim]) -> None:
-        with suppress(sqlite3.Error), self._database.write() as connection:
-            names = self._written(connection)
-            for claim in running:
-                names |= self._write(connection, store.HAND_BACK, (claim.id, claim.attempt))
-            names |= self._write(connection, store.LEAVE, (self.name,))
-            self._announce(connection, names)
+            self._pending += outcomes
+            if self._hearing is None or os.getpid() != self._pid:
+                return True
+            while True:
+                try:
+                    with self._database.write() as connection:
+                        names = self._written(connection)
+                        names |= self._write(connection, store.LEAVE_RUNNING, (self.name,))
+                        names |= self._write(connection, store.LEAVE, (self.name,))
+                        self._announce(connection, names)
+                    break
+                except (sqlite3.Error, OSError) as error:
+                    if time.monotonic() >= ends or isinstance(error, ProgrammingError):
+                        _log.critical(
+                            "%s cannot be written: what was done is lost, and run again after the"
+                            " end of this process: %s",
+                            self._database.path,
+                            error,
+                        )
+                        return False
+                time.sleep(_TRY_AGAIN_AFTER_SECONDS)
             self._pending.clear()
-        self._roster.leave()
-        if self._hearing is not None:
+            self._roster.leave()
             self._poll.unregister(self._hearing.fileno())
             self._hearing.close()
             self._hearing = None
-
-    def close(self) -> None:
-        """Close the bell. Nobody rings it any more."""
-        for descriptor in self._bell:
-            os.close(descriptor)
+        return True
 
     def ring(self) -> None:
         """Have it look. Takes no lock; from any thread, and from a signal handler."""
-        with suppress(BlockingIOError, OSError):
-            os.write(self._bell[1], b"\0")
+        self._bell.ring()
 
     # What is done.
 
@@ -138,60 +175,64 @@ class Clerk:
         """Write outcomes and do what is due; claim so many tasks at most.
 
         A failure of the file's is said in the log, and all of it tried again later.
+
+        Raises:
+            oxlite.sqlite3.ProgrammingError: The database is closed.
+            FileReplaced: Its name leads to another file.
         """
-        self._pending += outcomes
-        if time.monotonic() < self._try_again_at:
-            return []
-        try:
-            with self._writing:
-                return [] if self._hearing is None else self._round(free)
-        except (sqlite3.Error, OSError) as error:
-            self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
-            self._seen = None
-            if time.monotonic() - self._said >= _SAY_AGAIN_AFTER_SECONDS:
-                self._said = time.monotonic()
-                _log.warning(
-                    "%s cannot be used for now, and is tried again; what was done is written"
-                    " then: %s",
-                    self._database.path,
-                    error,
-                )
-            return []
+        with self._writing:
+            self._pending += outcomes
+            if self._hearing is None or time.monotonic() < self._try_again_at:
+                return []
+            try:
+                return self._round(self._hearing, free)
+            except (ProgrammingError, FileReplaced):
+                raise
+            except Exception as error:
+                self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
+                self._seen = None
+                if time.monotonic() - self._said >= _SAY_AGAIN_AFTER_SECONDS:
+                    self._said = time.monotonic()
+                    is_known = isinstance(error, sqlite3.Error | OSError)
+                    _log.warning(
+                        "%s cannot be used for now, and is tried again; what was done is written"
+                        " then: %s",
+                        self._database.path,
+                        error,
+                        exc_info=None if is_known else error,
+                    )
+                return []
 
     def wait(self) -> None:
         """Wait until there is something to do."""
         timeout = self._timeout()
         ready = self._poll.poll(None if timeout is None else max(0.0, timeout) * 1000)
-        descriptors = [descriptor for descriptor, _ in ready]
-        if self._bell[0] in descriptors:
-            with suppress(BlockingIOError):
-                os.read(self._bell[0], _RINGS_AT_ONCE)
-        self._roster.note(descriptors)
+        self._bell.quiet()
+        self._roster.note([descriptor for descriptor, _ in ready])
 
     def _timeout(self) -> float | None:
+        hearing = self._hearing
+        if hearing is None:
+            return 0.0  # it has left
         if (left := self._try_again_at - time.monotonic()) > 0:
             return left
-        if self._pending or self._has_news():
+        if self._pending or self._has_news(hearing):
             return 0.0
-        if self._due_at is None:
-            return None
-        return min(self._due_at - time.time(), _SLEEP_AT_MOST_SECONDS)
+        due = [at for at in (self._due_at, self._roster.look_at) if at is not None]
+        return min(min(due) - time.time(), _SLEEP_AT_MOST_SECONDS) if due else None
 
-    def _has_news(self) -> bool:
-        assert self._hearing is not None
-        return self._seen is None or self._hearing.has_newer(self._seen)
+    def _has_news(self, hearing: Hearing) -> bool:
+        return self._seen is None or hearing.has_newer(self._seen)
 
-    def _round(self, free: int) -> list[Claim]:
-        assert self._hearing is not None
+    def _round(self, hearing: Hearing, free: int) -> list[Claim]:
         now = time.time()
-        ended = self._roster.ended()
-        is_due = bool(ended) or (self._due_at is not None and self._due_at <= now)
+        is_due = self._is_due(now)
         if not self._pending:
-            if not (is_due or self._has_news()):
+            if not (is_due or self._has_news(hearing)):
                 return []
-            seen = self._hearing.seen()
-            is_ready = self._look()
-            is_due = is_due or (self._due_at is not None and self._due_at <= now)
+            seen = hearing.seen()
+            is_ready = self._look(hearing, now)
+            is_due = is_due or self._is_due(now)
             if not (is_due or (is_ready and free)):
                 # Where none is free it is looked at again by whoever becomes free.
                 self._seen = None if is_ready else seen
@@ -200,38 +241,53 @@ class Clerk:
         overdue: list[tuple[str, int, int]] = []
         with self._database.write() as connection:
             names = self._written(connection)
-            for name in ended:
-                names |= self._lost(connection, name, now)
-            is_all_due = True
             if is_due:
-                is_all_due = self._do_due(connection, now, names, overdue)
+                names |= self._do_due(connection, now, overdue)
             claims = self._claimed(connection, now, free) if free else []
             self._announce(connection, names)
         self._pending.clear()
-        if is_due:
-            self._due_at = 0.0 if not is_all_due else None
         if is_due or len(claims) >= free:
             self._seen = None  # there may be more
-        self._end_overdue(overdue, now)
+        if is_due:
+            self._due_at = None
+        if overdue:
+            self._end_overdue(overdue, now)
         return claims
 
-    def _look(self) -> bool:
+    def _is_due(self, now: float) -> bool:
+        return any(at is not None and at <= now for at in (self._due_at, self._roster.look_at))
+
+    def _look(self, hearing: Hearing, now: float) -> bool:
         """Whether a task is ready; notes when something is due, and who works."""
-        [(is_ready, *instants, workers, timekeeper)] = store.TABLES.query(
+        [(is_ready, run_after, expires_at, overdue_at, workers, timekeeper)] = store.TABLES.query(
             self._database, store.LOOK, (self._queues,)
         )
+        due = [run_after, expires_at]
+        if overdue_at is not None:
+            # Those who were killed for it have not ended yet.
+            due.append(max(overdue_at, self._overdue_at))
         if not self._timetable.is_empty:
-            self._timetable.note(self._database.query(store.DUE))
-            instants.append(self._timetable.due_at(timekeeper == self.name))
-        due = [at for at in instants if at is not None]
-        names = set(json.loads(workers)) - {self.name}
-        if names != self._roster.names:
+            self._timetable.note(self._database.query(store.DUE), now)
+            due.append(self._timetable.due_at(timekeeper == self.name))
+        names = set(json.loads(workers))
+        if self.name not in names:
+            self._come_back()
+        if names - {self.name} != self._roster.names:
             rows = self._database.query(store.WORKERS)
             self._roster.watch([Member(*row) for row in rows if row[0] != self.name])
-        if (look_at := self._roster.look_at) is not None:
-            due.append(look_at)
-        self._due_at = min(due, default=None)
+        if time.monotonic() >= self._check_at:
+            self._check_at = time.monotonic() + _CHECK_SECONDS
+            if hearing.is_replaced():
+                raise FileReplaced(f"{self._database.path} is another file now, or is not there")
+            self._roster.check()
+        self._due_at = min((at for at in due if at is not None), default=None)
         return bool(is_ready)
+
+    def _come_back(self) -> None:
+        """Stand in the file again: somebody has deleted the row."""
+        _log.warning("this worker was taken for dead, or its row was deleted: it goes on")
+        with self._database.write() as connection:
+            self._register(connection)
 
     def _written(self, connection: Connection) -> set[str]:
         """Write all outcomes; what is to be signalled."""
@@ -247,63 +303,59 @@ class Clerk:
                     outcome.claim.attempt,
                 )
             names |= found
-            key = outcome.claim.limit_key
-            if key is not None and rows_of(connection, store.UNBLOCKED, (key,)):
-                names.add(store.TASKS_NAME)
+            if outcome.claim.is_limited:
+                names.add(store.TASKS_NAME)  # the next one of that key may be ready
         return names
 
-    def _lost(self, connection: Connection, name: str, now: float) -> set[str]:
-        """Give others what a worker had that has ended."""
-        parameters = (
-            described(WorkerLost("the process of its worker has ended"), None, now),
-            now,
-            _DEATHS_AT_MOST,
-            name,
-        )
-        lost = rows_of(connection, store.LOSE, parameters)
-        for _, number, task, status, crashes in lost:
-            _log.warning(
-                "task %d (%s) is %s: its worker %s has ended in the midst of it, the %d. time",
-                number,
-                task,
-                status,
-                name,
-                crashes,
-            )
-        rows_of(connection, store.LEAVE, (name,))
-        return {store.TASKS_NAME, *(f"{store.RESULTS_NAME}{row[1]}" for row in lost)}
-
     def _do_due(
-        self,
-        connection: Connection,
-        now: float,
-        names: set[str],
-        overdue: list[tuple[str, int, int]],
-    ) -> bool:
-        """Do what is due by the clock; whether that was all of it."""
-        is_all = True
+        self, connection: Connection, now: float, overdue: list[tuple[str, int, int]]
+    ) -> set[str]:
+        """Do what is due by the clock, or by a worker's end; what is to be signalled."""
+        names: set[str] = set()
+        for name in self._roster.ended():
+            names |= self._lost(connection, name, now)
+        names |= self._lost(connection, None, now)
         for statement in (store.EXPIRE, store.PROMOTE):
-            rows = rows_of(connection, statement, (now,))
-            names |= {row[0] for row in rows}
-            is_all = is_all and len(rows) < store.SLICE
+            names |= self._write(connection, statement, (now,))
         overdue += rows_of(connection, store.OVERDUE, (now, store.SLICE))
         if self._timetable.enqueue(connection, now):
             names.add(store.TASKS_NAME)
-        return is_all
+        return names
+
+    def _lost(self, connection: Connection, name: str | None, now: float) -> set[str]:
+        """Give others what a worker had that has ended; or those who stand in the file no more."""
+        error = described(WorkerLost("the process of its worker has ended"), None, now)
+        parameters: tuple[Any, ...] = (error, now, _DEATHS_AT_MOST)
+        if name is None:
+            lost = rows_of(connection, store.LOSE_STRAYS, parameters)
+        else:
+            lost = rows_of(connection, store.LOSE, (*parameters, name))
+            rows_of(connection, store.LEAVE, (name,))
+        for _, number, task, status, crashes, worker in lost:
+            _log.warning(
+                "task %d (%s) is %s: its worker %s has ended in the midst of it, the %d. time",
+                number,
+                task.decode(errors="replace"),
+                status,
+                worker,
+                crashes,
+            )
+        return {row[0] for row in lost} | {f"{store.RESULTS_NAME}{row[1]}" for row in lost}
 
     def _claimed(self, connection: Connection, now: float, free: int) -> list[Claim]:
-        parameters = (self.name, now, self._queues, free, OVERTIME_SECONDS + _OTHERS_WAIT_SECONDS)
-        rows = rows_of(connection, store.CLAIM, parameters)
-        claims = [Claim(*row) for row in rows]
+        overtime = OVERTIME_SECONDS + _OTHERS_WAIT_SECONDS
+        parameters = (self.name, now, self._queues, free, overtime)
+        claims = [Claim.of(row) for row in rows_of(connection, store.CLAIM, parameters)]
         claims.sort(key=lambda claim: (-claim.priority, claim.id))
         return claims
 
     def _end_overdue(self, overdue: list[tuple[str, int, int]], now: float) -> None:
         """Kill those who do not end what has had its time; or take it from them, if need be."""
+        self._overdue_at = now + _CHECK_SECONDS
         unreachable = []
         for worker, number, attempt in overdue:
-            if worker != self.name and self._roster.kill(worker):
-                _log.warning("worker %s was killed: task %d does not end", worker, number)
+            if self._roster.kill(worker):
+                _log.error("worker %s was killed: task %d does not end", worker, number)
             else:
                 unreachable.append((number, attempt))
         if not unreachable:
@@ -315,8 +367,8 @@ class Clerk:
                 parameters = (error, now, _DEATHS_AT_MOST, number, attempt)
                 if rows_of(connection, store.TAKE_OVER, parameters):
                     names |= {store.TASKS_NAME, f"{store.RESULTS_NAME}{number}"}
-                    _log.warning(
-                        "task %d does not end, and its process cannot be killed from here: it is"
+                    _log.error(
+                        "task %d does not end, and its process is not one that may be killed: it is"
                         " run again, and what it does beside the database may be done twice",
                         number,
                     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from oxlite import Database
 from oxlite._native import Announcement
-from oxlite.own_tables import rows_of
+from oxlite.own_tables import rows_of, text_of
 from oxlite.sqlite3 import Connection
 from oxlite.tasks import store
 from oxlite.tasks.arguments import encoded_result
@@ -81,21 +81,25 @@ class TaskContext:
             TaskLost: The task is another's by now. Nothing is written.
             oxlite.sqlite3.Error: It could not be committed.
         """
-        encoded = encoded_result(self.name, result)
-        outcome = successful(self._claim, encoded, time.time())
         with self._database.write() as connection:
-            rows = rows_of(connection, outcome.sql, outcome.parameters)
-            if not rows:
-                raise TaskLost(
-                    f"task {self.id} ({self.name}), attempt {self.attempt}, was taken over or"
-                    " discarded: nothing of it is committed"
-                )
-            names = [rows[0][0]]
-            if self._claim.limit_key is not None:
-                names.append(store.TASKS_NAME)
-            Announcement.of_rows(self._database.path, store.TOPIC_PREFIX).follow(connection, names)
+            self._complete(connection, result)
             yield connection
         self.is_finished = True
+
+    def _complete(self, connection: Connection, result: Any) -> None:  # noqa: ANN401
+        """Complete it as part of the transaction that is open."""
+        encoded = encoded_result(self.name, result)
+        outcome = successful(self._claim, encoded, time.time())
+        rows = rows_of(connection, outcome.sql, outcome.parameters)
+        if not rows:
+            raise TaskLost(
+                f"task {self.id} ({self.name}), attempt {self.attempt}, was taken over or"
+                " discarded: nothing of it is committed"
+            )
+        names = [text_of(rows[0][0])]
+        if self._claim.is_limited:
+            names.append(store.TASKS_NAME)
+        Announcement.of_rows(self._database.path, store.TOPIC_PREFIX).follow(connection, names)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """What can go wrong with a task, and what a task raises to say how it goes on."""
 
+from datetime import timedelta
+
 __all__ = [
     "Retry",
     "TaskCancelled",
@@ -17,12 +19,25 @@ class Retry(Exception):  # noqa: N818 - a task raises it, and nothing is wrong
     """Raised by a task that is to run again, although it may have no retries left.
 
     Args:
-        delay: After so many seconds; ``None`` for as many as the task's retries take.
+        delay: After so many seconds, or a ``timedelta``; ``None`` for as many as the task's retries
+            take.
+
+    Raises:
+        TypeError, ValueError: It is no number of seconds.
     """
 
-    def __init__(self, delay: float | None = None) -> None:
+    def __init__(self, delay: float | timedelta | None = None) -> None:
+        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, int | float)
+        ):
+            raise TypeError(
+                f"Retry takes a number of seconds or a timedelta, not {type(delay).__name__}"
+            )
+        if seconds is not None and not 0 <= seconds <= 1e10:
+            raise ValueError(f"Retry takes a number of seconds, not {delay!r}")
         super().__init__(delay)
-        self.delay = delay
+        self.delay = seconds
 
 
 class TaskCancelled(Exception):  # noqa: N818 - as ``asyncio.CancelledError`` is no mistake

@@ -1,19 +1,19 @@
 """Runs one attempt of a task, and says what has come of it.
 
 Invariants:
-- Whatever a task raises becomes an outcome; only what ends the program goes on, and the task is
+- Whatever a task raises becomes an outcome; only Ctrl-C in the main thread goes on, and the task is
   handed back then.
 - A task that nobody knows here, or whose arguments it does not take, may be one of another version
   of the application: it is tried again for a while, elsewhere perhaps, before it is set aside.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from oxlite import Database
 from oxlite.tasks import claim as outcomes
 from oxlite.tasks import store
 from oxlite.tasks.arguments import decoded, encoded_result
@@ -40,7 +40,7 @@ class Definition(Protocol):
     def call(self, context: TaskContext, args: list[Any], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         """Call it."""
 
-    def delay_after(self, failures: int, error: Exception) -> float:
+    def delay_after(self, failures: int, error: BaseException) -> float:
         """After how many seconds it is tried again that has failed so many times."""
 
 
@@ -54,43 +54,41 @@ class Registry(Protocol):
             UnknownTask: There is none.
         """
 
-    def begins(self, context: TaskContext, claim: Claim) -> None:
+    def context(self, claim: Claim) -> TaskContext:
+        """What the task knows of itself. Called before anything else is."""
+
+    def begins(self, context: TaskContext) -> None:
         """Called before a task."""
 
-    def ends(self, context: TaskContext, claim: Claim, outcome: Outcome | None) -> None:
-        """Called after it."""
+    def ends(
+        self, context: TaskContext, outcome: Outcome | None, error: BaseException | None
+    ) -> None:
+        """Called after it, with what it has raised; before the outcome is written."""
 
 
 class Execution:
     """Runs attempts. Several threads use it.
 
     Args:
-        database: Where the tasks are.
-        registry: Who knows them.
+        registry: Who knows the tasks.
         told: See ``Worker``.
     """
 
     def __init__(
         self,
-        database: Database,
         registry: Registry,
         told: Callable[[int, float | None], None] | None,
     ) -> None:
-        self._database = database
         self._registry = registry
         self._told = told
 
     def outcome(self, claim: Claim) -> Outcome | None:
         """Run it; what is to be written of it, ``None`` if that is done already."""
-        context = TaskContext(claim, self._database)
+        context = self._registry.context(claim)
         begun = time.monotonic()
         _log.debug("task %d (%s) begins, attempt %d", claim.id, claim.name, claim.attempt)
         with running(context):
-            try:
-                outcome = self._run(claim, context)
-            except BaseException:
-                _log.warning("task %d (%s) is left in the midst", claim.id, claim.name)
-                raise
+            outcome = self._run(claim, context)
             status = store.SUCCESSFUL if outcome is None else outcome.status
             _log.info(
                 "task %d (%s) %s after %.3f s",
@@ -103,24 +101,27 @@ class Execution:
 
     def _run(self, claim: Claim, context: TaskContext) -> Outcome | None:
         definition: Definition | None = None
+        raised: BaseException | None = None
+        outcome: Outcome | None = None
         try:
-            self._registry.begins(context, claim)
-            try:
-                definition = self._registry.definition(claim.name)
-                args, kwargs = decoded(claim.name, claim.arguments)
-                call = partial(definition.call, context, args, kwargs)
-                result = self._called(claim, definition, call)
-                outcome = None
-                if not context.is_finished:
-                    encoded = encoded_result(claim.name, result)
-                    outcome = outcomes.successful(claim, encoded, time.time())
-            except (Exception, SystemExit) as error:
-                outcome = self._after(error, claim, context, definition)
-            self._registry.ends(context, claim, outcome)
-        except Exception:
-            # What is called before and after is not the task.
-            _log.exception("task %d (%s)", claim.id, claim.name)
-            outcome = outcomes.handed_back(claim) if definition is None else outcome
+            self._registry.begins(context)
+            definition = self._registry.definition(claim.name)
+            args, kwargs = decoded(claim.name, claim.arguments)
+            call = partial(definition.call, context, args, kwargs)
+            result = self._called(claim, definition, call)
+            if not context.is_finished:
+                encoded = encoded_result(claim.name, result)
+                outcome = outcomes.successful(claim, encoded, time.time())
+        except BaseException as error:
+            if _ends_the_program(error):
+                _log.warning("task %d (%s) is left in the midst", claim.id, claim.name)
+                raise
+            raised = error
+            outcome = self._after(error, claim, context, definition)
+        try:
+            self._registry.ends(context, outcome, raised)
+        except Exception:  # it is not the task
+            _log.exception("after task %d (%s)", claim.id, claim.name)
         return outcome
 
     def _called(self, claim: Claim, definition: Definition, call: Callable[[], Any]) -> Any:  # noqa: ANN401
@@ -141,7 +142,7 @@ class Execution:
 
     def _after(
         self,
-        error: Exception | SystemExit,
+        error: BaseException,
         claim: Claim,
         context: TaskContext,
         definition: Definition | None,
@@ -171,11 +172,17 @@ class Execution:
             if claim.failures < len(_MISFIT_DELAYS_SECONDS):
                 delay = _MISFIT_DELAYS_SECONDS[claim.failures]
                 return outcomes.again(claim, described, now, delay)
-        elif claim.failures < claim.retries and isinstance(error, Exception):
+        elif claim.failures < claim.retries:
             return outcomes.again(claim, described, now, _delay(definition, claim, error))
         _log.error("task %d (%s) has failed", claim.id, claim.name, exc_info=error)
         return outcomes.failed(claim, described, now)
 
 
-def _delay(definition: Definition | None, claim: Claim, error: Exception) -> float:
+def _delay(definition: Definition | None, claim: Claim, error: BaseException) -> float:
     return 0.0 if definition is None else definition.delay_after(claim.failures + 1, error)
+
+
+def _ends_the_program(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, which comes to the main thread alone: it is not the task's."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return isinstance(error, KeyboardInterrupt) and is_main

@@ -16,6 +16,7 @@ from functools import partial
 from os import PathLike
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from weakref import WeakSet
 
 from oxlite import Database, aio
 from oxlite._native import Announcement, Hearing
@@ -67,6 +68,7 @@ class Queue:
         self._aio: aio.Database | None = None
         self._tasks: dict[str, Task[..., Any]] = {}
         self._recurring: dict[str, Recurring] = {}
+        self._workers: WeakSet[Worker] = WeakSet()
 
     # Tasks.
 
@@ -240,8 +242,15 @@ class Queue:
         """
         where, parameters = _filter(status, name, queue_name)
         sql = f"{store.GET} {where} ORDER BY id DESC LIMIT {int(at_most)}"
-        rows = [Row(*row) for row in self._query(sql, parameters)]
+        rows = [Row.of(row) for row in self._query(sql, parameters)]
         return [TaskResult(self, row.id, row) for row in rows]
+
+    def ids(
+        self, *, status: str | None = None, name: str | None = None, queue_name: str | None = None
+    ) -> list[int]:
+        """The numbers of all tasks of a kind, the first first: see ``find``."""
+        where, parameters = _filter(status, name, queue_name)
+        return [row[0] for row in self._query(f"SELECT id FROM oxlite_task {where}", parameters)]
 
     def stats(self) -> QueueStatistics:
         """How many there are of each status, by queue; how long they wait, and take."""
@@ -254,7 +263,7 @@ class Queue:
             Its status: ``cancelled``, or ``running`` if it has been asked to; ``None`` if there is
             none, or it has ended before.
         """
-        rows = self._written(store.CANCEL, (id, time.time()))
+        rows = self._changed(store.CANCEL, (id, time.time()))
         return str(rows[0][1]) if rows else None
 
     def retry(self, id: int) -> bool:
@@ -266,11 +275,11 @@ class Queue:
         Raises:
             oxlite.sqlite3.IntegrityError: Another one with its unique key waits or runs.
         """
-        return bool(self._written(store.RETRY, (id,)))
+        return bool(self._changed(store.RETRY, (id,)))
 
     def discard(self, id: int) -> bool:
         """Delete a task that does not run, and say whether there was one."""
-        return bool(self._written(store.DISCARD, (id,)))
+        return bool(self._changed(store.DISCARD, (id,)))
 
     def pause(self, queue_name: str = "default") -> None:
         """Begin no more tasks of a queue, in any process, until ``resume``."""
@@ -301,7 +310,7 @@ class Queue:
             told: If the process is there for it alone: called with a task's number and when it is
                 to have ended, as ``time.monotonic`` counts; and with ``None`` when it has.
         """
-        return Worker(
+        worker = Worker(
             self.database,
             self,
             self.queue_names if queue_names is None else queue_names,
@@ -309,6 +318,8 @@ class Queue:
             recurring=self._recurring.values(),
             told=told,
         )
+        self._workers.add(worker)
+        return worker
 
     def definition(self, name: str) -> Task[..., Any]:
         """The task of that name.
@@ -324,10 +335,16 @@ class Queue:
             )
         return task
 
-    def begins(self, context: TaskContext, claim: Claim) -> None:
+    def context(self, claim: Claim) -> TaskContext:
+        """What a task knows of itself."""
+        return TaskContext(claim, self.database)
+
+    def begins(self, context: TaskContext) -> None:
         """Called by workers before a task."""
 
-    def ends(self, context: TaskContext, claim: Claim, outcome: Outcome | None) -> None:
+    def ends(
+        self, context: TaskContext, outcome: Outcome | None, error: BaseException | None
+    ) -> None:
         """Called by workers after it."""
 
     # The file.
@@ -371,6 +388,15 @@ class Queue:
         announcement.check(driver)
         return store.TABLES.execute(driver, sql, parameters, announcement)
 
+    def _changed(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """Change a task by hand; another one of its kind may be ready then."""
+        with self.database.write() as connection:
+            rows = store.TABLES.execute(connection, sql, parameters)
+            if rows:
+                names = [rows[0][0], store.TASKS_NAME]
+                self._announcement().follow(connection, names)
+        return rows
+
     def _query(
         self, sql: str, parameters: tuple[Any, ...] = (), connection: object = None
     ) -> list[Any]:
@@ -402,7 +428,12 @@ class Queue:
             hearing.close()
 
     def close(self) -> None:
-        """Close its connections; they are opened again when it is used again."""
+        """Stop its workers, which finish what runs, and close its connections.
+
+        They are opened again when it is used again.
+        """
+        for worker in list(self._workers):
+            worker.stop()
         with self._lock:
             database, self._database = self._database, self._given
         if database is not None and database is not self._given:

@@ -10,6 +10,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
+from oxlite.own_tables import text_of
 from oxlite.tasks import store
 from oxlite.tasks.arguments import decoded, moment
 from oxlite.tasks.errors import TaskNotFound, TaskUnsuccessful
@@ -43,6 +44,31 @@ class Row(NamedTuple):
     result: str | None
     errors: str | None
     is_cancel_requested: int
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> "Row":
+        """That of ``store.GET``."""
+        return cls._make(text_of(one) if isinstance(one, bytes) else one for one in row)
+
+    def call(self) -> tuple[list[Any], dict[str, Any]]:
+        """Its arguments.
+
+        Raises:
+            ValueError: They are none.
+        """
+        return decoded(self.name, self.arguments)
+
+    def value(self) -> Any:  # noqa: ANN401
+        """What it has returned."""
+        return None if self.result is None else json.loads(self.result)
+
+    def all_errors(self) -> "list[TaskError]":
+        """What its attempts have ended with."""
+        try:
+            found = json.loads(self.errors or "[]")
+        except ValueError:  # another program has written it
+            return []
+        return [_error(each) for each in found if isinstance(each, dict)]
 
 
 class TaskError(NamedTuple):
@@ -126,12 +152,12 @@ class TaskResult(Generic[_T]):
     @property
     def args(self) -> list[Any]:
         """Its positional arguments, as JSON has them."""
-        return decoded(self.row.name, self.row.arguments)[0]
+        return self.row.call()[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
         """Its keyword arguments."""
-        return decoded(self.row.name, self.row.arguments)[1]
+        return self.row.call()[1]
 
     @property
     def enqueued_at(self) -> datetime | None:
@@ -171,7 +197,7 @@ class TaskResult(Generic[_T]):
     @property
     def errors(self) -> list[TaskError]:
         """What its attempts have ended with, the latest last; of many the latest twenty."""
-        return [_error(each) for each in json.loads(self.row.errors or "[]")]
+        return self.row.all_errors()
 
     @property
     def return_value(self) -> _T:
@@ -182,7 +208,7 @@ class TaskResult(Generic[_T]):
         """
         row = self.row
         if row.status == store.SUCCESSFUL:
-            return cast(_T, None if row.result is None else json.loads(row.result))
+            return cast(_T, row.value())
         if row.status not in store.FINISHED_STATUSES:
             raise TaskUnsuccessful(
                 f"task {self.id} ({row.name}) is {row.status}: wait(), or refresh() later"
@@ -209,7 +235,7 @@ class TaskResult(Generic[_T]):
                 f"there is no task {self.id}: it was never there, or it was discarded, or it is"
                 " kept no longer after its end (keep=)"
             )
-        return Row(*rows[0])
+        return Row.of(rows[0])
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for its end. Nothing is polled.
@@ -225,6 +251,8 @@ class TaskResult(Generic[_T]):
         """
         ends = None if timeout is None else time.monotonic() + timeout
         with self._queue._hear_result(self.id) as hearing:
+            poll = select.poll()
+            poll.register(hearing.fileno(), select.POLLIN)
             while True:
                 # Before it is read: what is committed from here on is signalled.
                 seen = hearing.seen()
@@ -236,10 +264,13 @@ class TaskResult(Generic[_T]):
                 left = _SIGNALS_SECONDS if ends is None else ends - time.monotonic()
                 if left <= 0:
                     return False
-                select.select([hearing.fileno()], [], [], min(left, _SIGNALS_SECONDS))
+                poll.poll(min(left, _SIGNALS_SECONDS) * 1000)
 
     async def wait_async(self, timeout: float | None = None) -> bool:
         """The same, for event loops."""
+        await self.arefresh()
+        if self.is_finished:
+            return True
         loop = asyncio.get_running_loop()
         with self._queue._hear_result(self.id) as hearing:
             news = asyncio.Event()
@@ -266,6 +297,6 @@ def _error(found: dict[str, Any]) -> TaskError:
         message=str(found.get("message", "")),
         traceback=str(found.get("traceback", "")),
         worker=str(found.get("worker", "")),
-        attempt=int(found.get("attempt", 0)),
-        at=moment(found.get("at")),
+        attempt=attempt if isinstance(attempt := found.get("attempt"), int) else 0,
+        at=moment(at) if isinstance(at := found.get("at"), int | float) else None,
     )

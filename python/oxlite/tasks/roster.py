@@ -6,7 +6,8 @@ that is in another PID namespace, by a thread that waits for its lock.
 
 Invariants:
 - A worker locks its byte before its row can be seen, and lets it go after the row is gone.
-- The lock says whether somebody lives; all else only says when to look.
+- The lock says whether somebody lives; all else only says when to look. Where the file of the locks
+  is another one than his, his process says it.
 """
 
 import os
@@ -18,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from oxlite.file_locks import FileLock, is_locked, wait_until_free
@@ -31,12 +33,23 @@ _LOOK_AGAIN_SECONDS: Final = 0.05
 
 
 class Member(NamedTuple):
-    """A worker, as its row has it."""
+    """A worker, as its row has it.
+
+    Attributes:
+        name: Host, process and place.
+        place: Which byte it has locked.
+        lock_file: Of which file: its numbers, as the system knows it.
+        pid: Its process.
+        pid_namespace: Where that is its number.
+        may_be_killed: Whether the process is there for tasks alone.
+    """
 
     name: str
     place: int
+    lock_file: str
     pid: int
     pid_namespace: str
+    may_be_killed: int
 
 
 class Roster:
@@ -57,8 +70,9 @@ class Roster:
         # Those whose end was heard of, and whose lock is to be looked at.
         self._doubtful: set[str] = set()
         self._lock: FileLock | None = None
+        self.look_at: float | None = None
 
-    def joined(self) -> Member:
+    def joined(self, may_be_killed: bool) -> Member:
         """Take a place, whose row is to be written then.
 
         Raises:
@@ -70,7 +84,8 @@ class Roster:
             if lock.try_acquire():
                 self._lock = lock
                 name = f"{socket.gethostname()}.{os.getpid()}.{place:016x}"
-                return Member(name, place, os.getpid(), pid_namespace())
+                file = self._file() or ""
+                return Member(name, place, file, os.getpid(), pid_namespace(), may_be_killed)
 
     def leave(self) -> None:
         """Let the place go, and watch nobody any more. The row is gone, or others will do that."""
@@ -80,6 +95,11 @@ class Roster:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
+
+    @property
+    def names(self) -> set[str]:
+        """Who is watched."""
+        return set(self._others)
 
     def watch(self, members: list[Member]) -> None:
         """Watch those, and nobody else."""
@@ -95,77 +115,98 @@ class Roster:
                 self._others[member.name] = member
                 self._begin(member)
 
-    @property
-    def names(self) -> set[str]:
-        """Who is watched."""
-        return set(self._others)
+    def check(self) -> None:
+        """Look whether all live: one that has let its lock go need not have ended its process."""
+        for member in self._others.values():
+            if not self._is_alive(member):
+                self._doubt(member.name)
 
     def note(self, descriptors: list[int]) -> None:
         """Note which descriptors are readable: those processes have ended."""
         for descriptor in descriptors:
             if descriptor in self._descriptors:
-                self._doubtful.add(self._descriptors[descriptor])
+                self._doubt(self._descriptors[descriptor])
                 self._forget(descriptor)
-
-    @property
-    def look_at(self) -> float | None:
-        """When to look again, as ``time.time`` counts, if somebody is in doubt."""
-        return time.time() + _LOOK_AGAIN_SECONDS if self._doubtful else None
 
     def ended(self) -> list[str]:
         """Those who have ended: what they had is to be given to others, and their rows deleted."""
+        self.look_at = None
         found = []
         for name in sorted(self._doubtful):
             member = self._others.get(name)
             if member is None:
                 self._doubtful.discard(name)
-            elif not is_locked(self._locks, member.place):
+            elif self._is_alive(member):
+                self.look_at = time.time() + _LOOK_AGAIN_SECONDS
+            else:
                 found.append(name)
         return found
 
     def kill(self, name: str) -> bool:
-        """Kill the process of a worker, if it can be reached from here; whether that was so."""
+        """Kill the process of a worker, if that is there for tasks alone, and can be reached.
+
+        Returns:
+            Whether that was so.
+        """
         member = self._others.get(name)
-        if member is None or member.pid_namespace != pid_namespace():
+        if (
+            member is None
+            or not member.may_be_killed
+            or member.pid == os.getpid()
+            or member.pid_namespace != pid_namespace()
+        ):
             return False
         with suppress(OSError):
             descriptor = os.pidfd_open(member.pid)
             try:
-                # While it holds the lock, the number is its own: the process of that number now
-                # is the one that has the descriptor.
-                if is_locked(self._locks, member.place):
+                # While it lives the number is its own, and so is the process of the descriptor.
+                if self._is_alive(member):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                     return True
             finally:
                 os.close(descriptor)
         return False
 
+    def _doubt(self, name: str) -> None:
+        self._doubtful.add(name)
+        self.look_at = 0.0
+
     def _begin(self, member: Member) -> None:
-        if not is_locked(self._locks, member.place):
-            self._doubtful.add(member.name)
-            return
         if member.pid_namespace == pid_namespace():
             with suppress(OSError):
                 descriptor = os.pidfd_open(member.pid)
                 self._descriptors[descriptor] = member.name
                 self._poll.register(descriptor, select.POLLIN)
-                # It may have ended before, and its number may be another one's.
-                if not is_locked(self._locks, member.place):
-                    self._doubtful.add(member.name)
-                return
-        waiting = threading.Thread(
-            target=self._wait_for,
-            args=(member,),
-            name=f"oxlite tasks: {member.name}",
-            daemon=True,
-        )
-        waiting.start()
+        # It may have ended before, and its number may be another one's.
+        if not self._is_alive(member):
+            self._doubt(member.name)
+        elif member.name not in self._descriptors.values():
+            threading.Thread(
+                target=self._wait_for,
+                args=(member,),
+                name=f"oxlite tasks: {member.name}",
+                daemon=True,
+            ).start()
 
     def _wait_for(self, member: Member) -> None:
         with suppress(OSError):
             wait_until_free(self._locks, member.place)
-        self._doubtful.add(member.name)
+        self._doubt(member.name)
         self._ring()
+
+    def _is_alive(self, member: Member) -> bool:
+        if self._file() == member.lock_file:
+            return is_locked(self._locks, member.place)
+        # Somebody has deleted the file of its lock: whether the process is there is known at least.
+        return member.pid_namespace == pid_namespace() and Path(f"/proc/{member.pid}").exists()
+
+    def _file(self) -> str | None:
+        """Which file the locks are in now."""
+        try:
+            status = os.stat(self._locks)  # noqa: PTH116 - at each look
+        except OSError:
+            return None
+        return f"{status.st_dev}:{status.st_ino}"
 
     def _forget(self, descriptor: int) -> None:
         del self._descriptors[descriptor]

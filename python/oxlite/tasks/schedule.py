@@ -23,8 +23,8 @@ __all__ = ["Recurring", "Timetable", "recurring"]
 
 _OTHERS_WAIT_SECONDS: Final = 1.0
 
-_MISSED_AT_MOST: Final = 100_000
-"""So many times that were missed are gone through; the others are passed over."""
+_MISSED_SECONDS: Final = (60.0, 3600.0, 86400.0, 32 * 86400.0, 367 * 86400.0)
+"""The latest time that was missed is looked for in the last minute, then in the last hour, …"""
 
 
 class Recurring(NamedTuple):
@@ -74,8 +74,11 @@ def recurring(
     zone = ZoneInfo(time_zone) if isinstance(time_zone, str) else time_zone
 
     def following(after: float) -> float:
-        found: datetime = next(CronSim(cron, datetime.fromtimestamp(after, zone)))
-        return found.timestamp()
+        # In the hour that comes twice it may return what has been.
+        for found in CronSim(cron, datetime.fromtimestamp(after, zone)):
+            if (at := found.timestamp()) > after:
+                return float(at)
+        raise StopIteration
 
     try:
         following(datetime.now(UTC).timestamp())
@@ -104,11 +107,11 @@ class Timetable:
             names = json.dumps([[name, now] for name in self._tasks])
             rows_of(connection, store.SCHEDULES, (names,))
 
-    def note(self, rows: Iterable[tuple[str, float]]) -> None:
+    def note(self, rows: Iterable[tuple[str, float]], now: float) -> None:
         """Note up to when they have been enqueued, by whomever: name and instant."""
         for name, due_at in rows:
-            if name in self._tasks:
-                self._next[name] = self._tasks[name].following(due_at)
+            if (task := self._tasks.get(name)) is not None:
+                self._next[name] = task.following(max(due_at, now - _MISSED_SECONDS[-1]))
 
     def due_at(self, is_first: bool) -> float | None:
         """When the next one is due, for who is the first to see to it, or another one."""
@@ -124,13 +127,20 @@ class Timetable:
             due_at = self._next.get(name)
             if due_at is None or due_at > now:
                 continue
-            for _ in range(_MISSED_AT_MOST):
-                following = task.following(due_at)
-                if following > now:
-                    break
-                due_at = following
+            due_at = _latest(task, due_at, now)
             if rows_of(connection, store.SCHEDULE, (name, due_at)):
                 rows_of(connection, store.ENQUEUE, task.parameters(now))
                 is_any = True
             self._next[name] = task.following(max(due_at, now))
         return is_any
+
+
+def _latest(task: Recurring, due_at: float, now: float) -> float:
+    """The latest time of a task's until now, of which one is known."""
+    for seconds in _MISSED_SECONDS:
+        found, at = due_at, task.following(max(due_at, now - seconds))
+        while at <= now:
+            found, at = at, task.following(at)
+        if found > due_at:
+            return found
+    return due_at

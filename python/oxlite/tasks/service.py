@@ -2,10 +2,9 @@
 
 import logging
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from oxlite.tasks.context import current_task
-from oxlite.tasks.queue import Queue
 from oxlite.tasks.supervisor import Supervisor
 from oxlite.tasks.worker import Worker
 
@@ -39,22 +38,19 @@ def set_up_logging(level: int) -> None:
 
 
 def run_worker(
-    queue_of: Callable[[], Queue],
+    worker_of: Callable[[Callable[[int, float | None], None]], Worker],
     *,
-    queue_names: Sequence[str] | None = None,
     processes: int = 1,
-    threads: int = 4,
     memory_mebibytes: int | None = None,
     grace: float = 30.0,
     log_level: int = logging.INFO,
 ) -> int:
-    """Run the tasks of a queue until SIGTERM or SIGINT.
+    """Run tasks until SIGTERM or SIGINT.
 
     Args:
-        queue_of: Returns the queue; called in each process, where the application is imported.
-        queue_names: Whose tasks are run; by default those of all queues of its tasks.
+        worker_of: Returns a worker; called in each process, where the application is imported,
+            with what is to be its ``told``.
         processes: How many processes run tasks.
-        threads: How many tasks each of them runs at the same time.
         memory_mebibytes: The address space of each process.
         grace: For how many seconds what runs may go on after the signal.
         log_level: What is logged, if logging is not set up by then.
@@ -67,16 +63,8 @@ def run_worker(
         if memory_mebibytes is not None:
             limit = memory_mebibytes << 20
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        queue = queue_of()
-        names = queue.queue_names if queue_names is None else queue_names
-        worker = queue.worker(names, threads=threads, told=told)
-        _log.info(
-            "runs %d tasks, of %s, in %s; %d at the same time",
-            len(queue.tasks),
-            ", ".join(names),
-            queue.path,
-            threads,
-        )
+        worker = worker_of(told)
+        _log.info("runs tasks of %s", worker)
         return worker
 
     set_up_logging(log_level)

@@ -42,14 +42,18 @@ __all__ = [
     "GET",
     "HAND_BACK",
     "LEAVE",
+    "LEAVE_RUNNING",
     "LOOK",
     "LOSE",
+    "LOSE_STRAYS",
     "NOW",
     "OVERDUE",
     "PAUSE",
     "PROMOTE",
     "READY",
     "REGISTER",
+    "RESERVE",
+    "RESERVE_FIRST",
     "RESULTS_NAME",
     "RESUME",
     "RETRY",
@@ -66,7 +70,6 @@ __all__ = [
     "TAKE_OVER",
     "TASKS_NAME",
     "TOPIC_PREFIX",
-    "UNBLOCKED",
     "WORKERS",
 ]
 
@@ -103,6 +106,11 @@ _ACTIVE: Final = "status IN ('ready', 'running')"
 
 _LISTED: Final = ", ".join(f"'{one}'" for one in STATUSES)
 
+_INSTANT: Final = "BETWEEN -1e11 AND 1e11"
+"""In seconds since 1970. Text and blobs are greater than any number."""
+
+_COUNT: Final = "BETWEEN 0 AND 2147483647"
+
 _SCHEMA: Final = (
     f"""CREATE TABLE IF NOT EXISTS oxlite_task (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -110,28 +118,29 @@ _SCHEMA: Final = (
   name TEXT NOT NULL,
   arguments TEXT NOT NULL DEFAULT '[[], {{}}]',
   status TEXT NOT NULL DEFAULT 'ready' CHECK (status IN ({_LISTED})),
-  priority INTEGER NOT NULL DEFAULT 0,
-  enqueued_at REAL NOT NULL DEFAULT {NOW},
-  run_after REAL,
-  expires_at REAL,
+  priority INTEGER NOT NULL DEFAULT 0 CHECK (priority BETWEEN -1000000 AND 1000000),
+  enqueued_at REAL NOT NULL DEFAULT {NOW} CHECK (enqueued_at {_INSTANT}),
+  run_after REAL CHECK (run_after {_INSTANT}),
+  expires_at REAL CHECK (expires_at {_INSTANT}),
   unique_key TEXT,
   limit_key TEXT,
-  limit_count INTEGER CHECK (limit_key IS NULL OR limit_count > 0),
-  time_limit REAL,
-  retries INTEGER NOT NULL DEFAULT 0,
-  keep_seconds REAL,
-  attempt INTEGER NOT NULL DEFAULT 0,
-  failures INTEGER NOT NULL DEFAULT 0,
-  crashes INTEGER NOT NULL DEFAULT 0,
+  limit_count INTEGER CHECK (limit_count {_COUNT}),
+  time_limit REAL CHECK (time_limit BETWEEN 0 AND 1e8),
+  retries INTEGER NOT NULL DEFAULT 0 CHECK (retries {_COUNT}),
+  keep_seconds REAL CHECK (keep_seconds BETWEEN 0 AND 1e10),
+  attempt INTEGER NOT NULL DEFAULT 0 CHECK (attempt {_COUNT}),
+  failures INTEGER NOT NULL DEFAULT 0 CHECK (failures {_COUNT}),
+  crashes INTEGER NOT NULL DEFAULT 0 CHECK (crashes {_COUNT}),
   worker TEXT,
-  started_at REAL,
-  attempted_at REAL,
-  deadline REAL,
-  finished_at REAL,
-  delete_at REAL,
+  started_at REAL CHECK (started_at {_INSTANT}),
+  attempted_at REAL CHECK (attempted_at {_INSTANT}),
+  deadline REAL CHECK (deadline {_INSTANT}),
+  finished_at REAL CHECK (finished_at {_INSTANT}),
+  delete_at REAL CHECK (delete_at {_INSTANT}),
   is_cancel_requested INTEGER NOT NULL DEFAULT 0,
   result TEXT,
-  errors TEXT
+  errors TEXT,
+  CHECK ((limit_key IS NULL) = (limit_count IS NULL))
 )""",
     """CREATE INDEX IF NOT EXISTS oxlite_task_ready
 ON oxlite_task (queue, priority DESC, id) WHERE status = 'ready'""",
@@ -154,9 +163,11 @@ ON oxlite_task (delete_at) WHERE delete_at IS NOT NULL""",
     # Processes that claim tasks. Whoever holds the lock of its place in the file "-workers" lives.
     """CREATE TABLE IF NOT EXISTS oxlite_task_worker (
   name TEXT NOT NULL PRIMARY KEY,
-  place INTEGER NOT NULL,
-  pid INTEGER NOT NULL,
+  place INTEGER NOT NULL CHECK (place BETWEEN 0 AND 4611686018427387904),
+  lock_file TEXT NOT NULL,
+  pid INTEGER NOT NULL CHECK (pid BETWEEN 1 AND 4294967295),
   pid_namespace TEXT NOT NULL,
+  may_be_killed INTEGER NOT NULL,
   queues TEXT NOT NULL,
   begun_at REAL NOT NULL,
   keeps_time INTEGER NOT NULL
@@ -164,7 +175,7 @@ ON oxlite_task (delete_at) WHERE delete_at IS NOT NULL""",
     # Up to which of its times a recurring task has been enqueued.
     """CREATE TABLE IF NOT EXISTS oxlite_task_schedule (
   name TEXT NOT NULL PRIMARY KEY,
-  due_at REAL NOT NULL
+  due_at REAL NOT NULL CHECK (due_at BETWEEN 0 AND 1e11)
 ) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS oxlite_task_pause (
   queue TEXT NOT NULL PRIMARY KEY,
@@ -193,11 +204,12 @@ END""",
         f"""CREATE TRIGGER IF NOT EXISTS {name} AFTER {event} ON oxlite_task
 WHEN old.limit_key IS NOT NULL AND old.status IN ('ready', 'running'){condition}
 BEGIN
-  UPDATE oxlite_task SET status = 'ready' WHERE id = (
+  UPDATE oxlite_task SET status = 'ready' WHERE id IN (
     SELECT id FROM oxlite_task WHERE limit_key = old.limit_key AND status = 'blocked'
-    ORDER BY priority DESC, id LIMIT 1
-  ) AND limit_count > (
-    SELECT count(*) FROM oxlite_task WHERE limit_key = old.limit_key AND {_ACTIVE});
+    ORDER BY priority DESC, id LIMIT coalesce(max(0, (
+      SELECT limit_count FROM oxlite_task WHERE limit_key = old.limit_key AND status = 'blocked'
+      ORDER BY priority DESC, id LIMIT 1
+    ) - (SELECT count(*) FROM oxlite_task WHERE limit_key = old.limit_key AND {_ACTIVE})), 0));
 END"""
         for name, event, condition in (
             (
@@ -217,21 +229,29 @@ END""",
 )
 
 ENQUEUE: Final = f"""INSERT INTO oxlite_task (
-  queue, name, arguments, status, priority, enqueued_at, run_after, expires_at,
+  id, queue, name, arguments, status, priority, enqueued_at, run_after, expires_at,
   unique_key, limit_key, limit_count, time_limit, retries, keep_seconds)
-VALUES (?1, ?2, ?3, CASE WHEN ?6 > ?5 THEN 'scheduled' ELSE 'ready' END, ?4, ?5, ?6, ?7,
+VALUES (?14, ?1, ?2, ?3, CASE WHEN ?6 > ?5 THEN 'scheduled' ELSE 'ready' END, ?4, ?5, ?6, ?7,
   ?8, ?9, ?10, ?11, ?12, ?13)
 ON CONFLICT DO NOTHING
 RETURNING '{TASKS_NAME}', id"""
 """Queue, name, arguments, priority, now, run_after, expires_at, unique key, limit's key and count,
-time limit, retries, for how many seconds it is kept. Returns nothing where the unique key is taken.
+time limit, retries, for how many seconds it is kept; its number, or NULL. Returns nothing where the
+unique key is taken.
 """
+
+RESERVE: Final = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'oxlite_task' RETURNING seq"
+"""Returns a number that no other task has; nothing where there was never any."""
+
+RESERVE_FIRST: Final = "INSERT INTO sqlite_sequence (name, seq) VALUES ('oxlite_task', 1)"
 
 FIND_UNIQUE: Final = f"SELECT id FROM oxlite_task WHERE unique_key = ?1 AND {_LIVE}"
 """A unique key. Returns the task that has it."""
 
-_CLAIMED: Final = """id, queue, name, arguments, attempt, worker, failures, crashes, retries,
-  priority, enqueued_at, attempted_at, time_limit, keep_seconds, limit_key, errors"""
+# What other programs have written is read as bytes: it may be no text.
+_CLAIMED: Final = """id, queue, CAST(name AS BLOB), CAST(arguments AS BLOB), attempt, worker,
+  failures, crashes, retries, priority, enqueued_at, attempted_at, time_limit, keep_seconds,
+  limit_key IS NOT NULL, CAST(errors AS BLOB)"""
 
 CLAIM: Final = f"""UPDATE oxlite_task SET
   status = 'running', attempt = attempt + 1, worker = ?1, attempted_at = ?2,
@@ -262,8 +282,9 @@ DELETE_FINISHED: Final = f"DELETE FROM oxlite_task WHERE {_STILL} RETURNING '{RE
 
 # A task that fails for ever has its latest errors.
 _ERRORS: Final = f"""json_insert(
-  CASE WHEN json_array_length(errors) >= {_ERRORS_AT_MOST} THEN json_remove(errors, '$[0]')
-  ELSE coalesce(errors, '[]') END, '$[#]', json({{error}}))"""
+  CASE WHEN errors IS NULL OR NOT json_valid(errors) OR json_type(errors) <> 'array' THEN '[]'
+  WHEN json_array_length(errors) >= {_ERRORS_AT_MOST} THEN json_remove(errors, '$[0]')
+  ELSE errors END, '$[#]', json({{error}}))"""
 
 FAIL: Final = f"""UPDATE oxlite_task SET status = ?5, errors = CASE WHEN ?3 IS NULL THEN errors
   ELSE {_ERRORS.format(error="?3")} END,
@@ -279,7 +300,11 @@ WHERE {_STILL} RETURNING '{TASKS_NAME}'"""
 
 HAND_BACK: Final = f"""UPDATE oxlite_task SET status = 'ready', deadline = NULL
 WHERE {_STILL} RETURNING '{TASKS_NAME}'"""
-"""Task, attempt: what was not begun, or is left in the midst."""
+"""Task, attempt: what is left in the midst."""
+
+LEAVE_RUNNING: Final = f"""UPDATE oxlite_task SET status = 'ready', deadline = NULL
+WHERE status = 'running' AND worker = ?1 RETURNING '{TASKS_NAME}'"""
+"""Worker that ends: whatever it has not ended."""
 
 _LOST: Final = f"""UPDATE oxlite_task SET
   status = CASE WHEN is_cancel_requested THEN 'cancelled' WHEN crashes >= ?3 THEN 'failed'
@@ -288,10 +313,13 @@ _LOST: Final = f"""UPDATE oxlite_task SET
   errors = {_ERRORS.format(error="json_set(?1, '$.worker', worker, '$.attempt', attempt)")},
   finished_at = CASE WHEN is_cancel_requested OR crashes >= ?3 THEN ?2 END
 WHERE status = 'running' AND {{which}}
-RETURNING '{TASKS_NAME}', id, name, status, crashes"""
+RETURNING '{TASKS_NAME}', id, CAST(name AS BLOB), status, crashes, worker"""
 
 LOSE: Final = _LOST.format(which="worker = ?4")
 """Error as JSON, now, after how many deaths one more is the last, the worker that has ended."""
+
+LOSE_STRAYS: Final = _LOST.format(which="worker NOT IN (SELECT name FROM oxlite_task_worker)")
+"""The same, of workers that stand in the file no more."""
 
 TAKE_OVER: Final = _LOST.format(which="id = ?4 AND attempt = ?5")
 """The same; a task and its attempt, from which nothing is heard."""
@@ -326,17 +354,14 @@ LOOK: Final = f"""SELECT
 """Queues as a JSON list. Returns whether one is ready there; when the next one is due, expires, is
 overdue; who works; who sees to recurring tasks first."""
 
-UNBLOCKED: Final = f"""SELECT 1 FROM oxlite_task
-WHERE limit_key = ?1 AND {_ACTIVE} AND status = 'ready' LIMIT 1"""
-"""Key of a limit. Returns a row if a task of that key is ready: perhaps by the end of another."""
-
-WORKERS: Final = "SELECT name, place, pid, pid_namespace FROM oxlite_task_worker"
+WORKERS: Final = """SELECT name, place, lock_file, pid, pid_namespace, may_be_killed
+FROM oxlite_task_worker"""
 
 REGISTER: Final = f"""INSERT INTO oxlite_task_worker
-  (name, place, pid, pid_namespace, queues, begun_at, keeps_time)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING '{TASKS_NAME}'"""
-"""Name, place of its lock, pid and namespace, queues as a JSON list, now, whether it sees to
-recurring tasks."""
+  (name, place, lock_file, pid, pid_namespace, may_be_killed, queues, begun_at, keeps_time)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING '{TASKS_NAME}'"""
+"""Name, place of its lock and file of that, pid and namespace, whether it may be killed, queues as
+a JSON list, now, whether it sees to recurring tasks."""
 
 LEAVE: Final = f"DELETE FROM oxlite_task_worker WHERE name = ?1 RETURNING '{TASKS_NAME}'"
 """Worker that has ended, or ends."""
@@ -351,9 +376,11 @@ SCHEDULE: Final = """UPDATE oxlite_task_schedule SET due_at = ?2 WHERE name = ?1
 RETURNING name"""
 """Name, its time that is to be enqueued. Returns nothing where somebody was faster."""
 
-GET: Final = """SELECT id, queue, name, arguments, status, priority, enqueued_at, run_after,
-  started_at, attempted_at, finished_at, attempt, worker, result, errors, is_cancel_requested
+GET: Final = """SELECT id, CAST(queue AS BLOB), CAST(name AS BLOB), CAST(arguments AS BLOB), status,
+  priority, enqueued_at, run_after, started_at, attempted_at, finished_at, attempt,
+  CAST(worker AS BLOB), CAST(result AS BLOB), CAST(errors AS BLOB), is_cancel_requested
 FROM oxlite_task"""
+"""What was written by other programs is read as bytes: ``Row.of`` makes text of it."""
 
 CANCEL: Final = f"""UPDATE oxlite_task SET
   status = CASE status WHEN 'running' THEN status ELSE 'cancelled' END,

@@ -6,6 +6,8 @@ imported, so that nothing of that is shared.
 Invariants:
 - Nothing is polled: it sleeps until a process changes, a signal comes, or a time limit is over.
 - It ends when all its processes have. A process whose supervisor has ended finishes what it runs.
+- What a process is to do at the end it is told by a pipe: a signal that comes to the whole group is
+  the first for all of them.
 - A process that was stopped (SIGSTOP) for too long is killed, so that others can run its tasks.
 """
 
@@ -13,7 +15,6 @@ import logging
 import os
 import select
 import signal
-import struct
 import sys
 import threading
 import time
@@ -21,16 +22,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NoReturn
 
+from oxlite.tasks.time_board import TimeBoard
 from oxlite.tasks.worker import Worker
 
 __all__ = ["Supervisor"]
 
 _log = logging.getLogger("oxlite.tasks")
 
-_MESSAGE: Final = struct.Struct("=qd")
-"""A task's number, and when it is to have ended as ``time.monotonic`` counts; 0 when it has."""
+_END, _END_AT_ONCE = b"e", b"n"
 
-_READY: Final = -1
+_ENDS: Final = (signal.SIGTERM, signal.SIGINT)
+_ONE_SIGNAL_SECONDS: Final = 0.2
+"""Signals within so many seconds are one: some send it to a process and to its group."""
+
 _STOPPED_AT_MOST_SECONDS: Final = 10.0
 _SHORT_LIFE_SECONDS: Final = 1.0
 _BEGIN_AGAIN_SECONDS: Final = 0.01
@@ -40,35 +44,39 @@ _BEGIN_AGAIN_AT_MOST_SECONDS: Final = 10.0
 _KILL_AFTER_SECONDS: Final = 5.0
 """So long after the time that what runs is given, a process that does not end is killed."""
 
+_SLEEP_AT_MOST_SECONDS: Final = 3600.0
+
 
 class _Process:
     """A process of the supervisor's, as that sees it."""
 
-    def __init__(self, pid: int, messages: int) -> None:
+    def __init__(self, pid: int, board: TimeBoard, orders: int) -> None:
         self.pid = pid
-        self.messages = messages
+        self.board = board
         self.begun_at = time.monotonic()
-        self.is_ready = False
         self.stopped_at: float | None = None
-        # By number of the task: when it is to have ended.
-        self.deadlines: dict[int, float] = {}
+        self.deadlines: list[tuple[float, int]] = []
+        self._orders = orders
 
-    def read(self) -> None:
-        """Read what it says; what was said before its end too."""
-        with suppress(BlockingIOError):
-            while data := os.read(self.messages, 64 * _MESSAGE.size):
-                for number, deadline in _MESSAGE.iter_unpack(data):
-                    if number == _READY:
-                        self.is_ready = True
-                    elif deadline:
-                        self.deadlines[number] = deadline
-                    else:
-                        self.deadlines.pop(number, None)
+    def tell(self, order: bytes) -> None:
+        """Tell it what to do."""
+        with suppress(OSError):  # it has ended
+            os.write(self._orders, order)
+
+    def kill(self) -> None:
+        """Kill it. Nobody has waited for it yet, so the number is its own."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """It has ended."""
+        os.close(self._orders)
+        self.board.close()
 
     @property
     def kill_at(self) -> float | None:
         """When it is to be killed."""
-        at = list(self.deadlines.values())
+        at = [deadline for deadline, _ in self.deadlines[:1]]
         if self.stopped_at is not None:
             at.append(self.stopped_at + _STOPPED_AT_MOST_SECONDS)
         return min(at, default=None)
@@ -95,13 +103,13 @@ class Supervisor:
         self._processes: dict[int, _Process] = {}
         self._poll = select.poll()
         self._begin_at: list[float] = []
+        self._is_any_ready = False
         self._failures = 0
         self._signals = 0
+        self._signalled_at = float("-inf")
         self._told = 0
         self._exit_code = 0
         self._end_at: float | None = None
-        # Whose other end only this process has: it is closed when this process ends.
-        self._alive = os.pipe2(os.O_CLOEXEC)
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT. A second one hands back what runs at once.
@@ -112,65 +120,69 @@ class Supervisor:
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         self._poll.register(reading, select.POLLIN)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _ENDS:
             signal.signal(number, self._note_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._begin_at = [0.0] * self._count
         while self._begin_at or self._processes:
             self._begin_due()
-            timeout = self._timeout()
-            for descriptor, _ in self._poll.poll(timeout):
-                if descriptor == reading:
-                    with suppress(BlockingIOError):
-                        os.read(reading, 65536)
+            self._poll.poll(self._timeout())
+            with suppress(BlockingIOError):
+                os.read(reading, 65536)
             self._look()
         return self._exit_code
 
     def _note_signal(self, _number: int, _frame: object) -> None:
-        self._signals += 1
+        now = time.monotonic()
+        if now - self._signalled_at >= _ONE_SIGNAL_SECONDS:
+            self._signals += 1
+            self._signalled_at = now
 
     def _timeout(self) -> float | None:
+        """For how many milliseconds there is nothing to do."""
+        if self._signals > self._told:
+            return 0.0
         at = [*self._begin_at]
         at += [each.kill_at for each in self._processes.values() if each.kill_at is not None]
         if self._end_at is not None:
             at.append(self._end_at)
-        if self._signals > self._told:
-            return 0.0
-        return max(0.0, min(at) - time.monotonic()) * 1000 if at else None
+        left = min(at, default=None)
+        if left is None:
+            return None
+        return min(max(0.0, left - time.monotonic()), _SLEEP_AT_MOST_SECONDS) * 1000
 
     def _look(self) -> None:
         now = time.monotonic()
         for process in list(self._processes.values()):
-            process.read()
+            process.deadlines = process.board.read()
+            self._is_any_ready = self._is_any_ready or bool(process.deadlines)
             self._look_after(process)
         for process in self._processes.values():
             if process.kill_at is not None and process.kill_at <= now:
                 _log.error(
                     "process %d is killed: %s",
                     process.pid,
-                    "it was stopped for too long"
+                    f"it was stopped for {_STOPPED_AT_MOST_SECONDS:g} s"
                     if process.stopped_at is not None
-                    else f"task {min(process.deadlines)} does not end",
+                    else f"task {process.deadlines[0][1]} does not end",
                 )
-                self._send(process.pid, signal.SIGKILL)
-                process.deadlines.clear()
-                process.stopped_at = None
+                process.kill()
+                process.stopped_at, process.deadlines = None, []
         if self._signals > self._told:
             self._end(now)
         if self._end_at is not None and self._end_at <= now:
             self._end_at = None
-            for pid in self._processes:
-                _log.error("process %d is killed: it does not end", pid)
-                self._send(pid, signal.SIGKILL)
+            for process in self._processes.values():
+                _log.error("process %d is killed: it does not end", process.pid)
+                process.kill()
 
     def _end(self, now: float) -> None:
         """Tell all to end; the second time, at once."""
         self._begin_at.clear()
-        grace = self._grace if self._told == 0 and self._signals == 1 else 0.0
-        self._end_at = now + grace + _KILL_AFTER_SECONDS
-        for _ in range(min(self._signals, 2) - min(self._told, 2)):
-            for pid in self._processes:
-                self._send(pid, signal.SIGTERM)
+        is_first = self._told == 0 and self._signals == 1
+        self._end_at = now + (self._grace if is_first else 0.0) + _KILL_AFTER_SECONDS
+        for process in self._processes.values():
+            process.tell(_END if is_first else _END_AT_ONCE)
         self._told = self._signals
 
     def _look_after(self, process: _Process) -> None:
@@ -188,17 +200,16 @@ class Supervisor:
                 return
 
     def _note_end(self, process: _Process, status: int) -> None:
-        process.read()
         del self._processes[process.pid]
-        self._poll.unregister(process.messages)
-        os.close(process.messages)
+        self._poll.unregister(process.board.changed)
+        process.close()
         if self._signals:
             return
         code = os.waitstatus_to_exitcode(status)
         why = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         _log.error("process %d has ended %s", process.pid, why)
         now = time.monotonic()
-        if not process.is_ready and not any(one.is_ready for one in self._processes.values()):
+        if not self._is_any_ready:
             # As it is now it will not begin the next time either.
             self._exit_code = 1
             self._signals += 1
@@ -218,45 +229,55 @@ class Supervisor:
             self._begin()
 
     def _begin(self) -> None:
-        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        board = TimeBoard()
+        reading, writing = os.pipe2(os.O_CLOEXEC)
         sys.stdout.flush()
         sys.stderr.flush()
+        # A signal that comes before the process has its own handlers is heard after that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
         pid = os.fork()
         if pid == 0:
-            self._work(writing)
-        os.close(writing)
-        self._processes[pid] = _Process(pid, reading)
-        self._poll.register(reading, select.POLLIN)
-
-    def _send(self, pid: int, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
+            os.close(writing)
+            self._work(board, reading)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+        board.forked()
+        os.close(reading)
+        process = self._processes[pid] = _Process(pid, board, writing)
+        self._poll.register(board.changed, select.POLLIN)
+        if self._signals:
+            process.tell(_END)
 
     # In a process.
 
-    def _work(self, messages: int) -> NoReturn:
+    def _work(self, board: TimeBoard, orders: int) -> NoReturn:
         code = 1
         try:
+            pid = os.getpid()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            # Ctrl-C comes to all; the supervisor tells its processes.
-            signal.signal(signal.SIGINT, lambda _number, _frame: None)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.close(self._alive[1])
+            # They come to all; the supervisor says what is to be done.
+            for number in _ENDS:
+                signal.signal(number, lambda _number, _frame: None)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+            os.register_at_fork(after_in_child=_forget_handlers)
+            for process in self._processes.values():
+                process.close()
+            board.ring()
 
             def told(number: int, deadline: float | None) -> None:
-                with suppress(OSError):
-                    os.write(messages, _MESSAGE.pack(number, deadline or 0.0))
+                if os.getpid() == pid:  # and not a child that a task has forked
+                    board.write(number, deadline)
 
             worker = self._make(told)
+            told(_READY, _FAR)
             ending = _Ending(worker, self._grace)
-            signal.signal(signal.SIGTERM, ending.note_signal)
             threading.Thread(
-                target=self._wait_for_supervisor, args=(ending,), name="supervisor", daemon=True
+                target=ending.follow, args=(orders,), name="oxlite tasks: orders", daemon=True
             ).start()
-            told(_READY, None)
-            worker.run()
-            code = 0 if worker.join(ending.left) else 1
+            try:
+                worker.run()
+            finally:
+                code = 0 if worker.stop(ending.left) and ending.has_begun else 1
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except BaseException:
@@ -268,9 +289,16 @@ class Supervisor:
                 logging.shutdown()
             os._exit(code)
 
-    def _wait_for_supervisor(self, ending: "_Ending") -> None:
-        os.read(self._alive[0], 1)
-        ending.note_signal()
+
+_READY: Final = -1
+_FAR: Final = float("inf")
+
+
+def _forget_handlers() -> None:
+    """In a child that a task has forked: signals mean there what they mean in any process."""
+    for number in (*_ENDS, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 class _Ending:
@@ -282,20 +310,28 @@ class _Ending:
         self._ends_at: float | None = None
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it was told to end."""
+        return self._ends_at is not None
+
+    @property
     def left(self) -> float:
         """How many seconds what runs has left."""
         ends = self._ends_at
         return self._grace if ends is None else max(0.0, ends - time.monotonic())
 
-    def note_signal(self, *_signal: object) -> None:
-        """End; the second time, at once."""
-        seconds = self._grace if self._ends_at is None else 0.0
-        self._ends_at = time.monotonic() + seconds
+    def follow(self, orders: int) -> None:
+        """Do what one is told, in a thread; where nobody can tell any more, end."""
+        os.read(orders, 1)
+        self._ends_at = time.monotonic() + self._grace
         self._worker.close()
-        give_up = threading.Timer(seconds, self._give_up)
-        give_up.daemon = True
-        give_up.start()
-
-    def _give_up(self) -> None:
-        self._worker.join(0.0)
+        poll = select.poll()
+        poll.register(orders, select.POLLIN)
+        ends = self._ends_at
+        while (left := ends - time.monotonic()) > 0:
+            if poll.poll(min(left, _SLEEP_AT_MOST_SECONDS) * 1000):
+                if os.read(orders, 1):
+                    break
+                time.sleep(max(0.0, min(left, _SLEEP_AT_MOST_SECONDS)))  # the supervisor has ended
+        self._worker.stop(0.0)
         os._exit(0)

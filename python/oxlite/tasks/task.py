@@ -4,7 +4,6 @@ Invariant: a ``Task`` does not change; ``using`` makes another one.
 """
 
 import inspect
-import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ _R = TypeVar("_R")
 
 PRIORITIES: Final = range(-1_000_000, 1_000_001)
 _KEY_CHARACTERS_AT_MOST: Final = 1_000
+_SECONDS_AT_MOST: Final = 100_000_000
 
 
 class TaskOptions(TypedDict, total=False):
@@ -175,26 +175,36 @@ class Task(Generic[_P, _R]):
         """Whether what ``call`` returns is to be awaited."""
         return _is_coroutine_function(self.function)
 
-    def delay_after(self, failures: int, error: Exception) -> float:
+    def delay_after(self, failures: int, error: BaseException) -> float:
         """After how many seconds it is tried again that has failed so many times."""
         # More doublings than that are too many for any delay, and for a float.
         doubled = self.retry_delay * 2.0 ** min(failures - 1, 64)
         return min(doubled, self.retry_delay_at_most) * random.uniform(0.75, 1.25)
 
+    def _bound(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> inspect.BoundArguments | None:
+        """The arguments as the function takes them, if it says which those are."""
+        signature = _signature(self.function)
+        if signature is None:
+            return None
+        try:
+            return signature.bind(*((None,) if self.takes_context else ()), *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name} is not called like this: {error}") from None
+
     def parameters(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], now: float
     ) -> tuple[Any, ...]:
         """Those of ``store.ENQUEUE``."""
-        signature = _signature(self.function)
-        if signature is not None:
-            try:
-                signature.bind(*((None,) if self.takes_context else ()), *args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.name} is not called like this: {error}") from None
+        bound = self._bound(args, kwargs)
         arguments = encoded_call(self.name, args, kwargs)
         unique_key = _key("unique_key", self.unique_key, args, kwargs)
         if unique_key is None and self.unique:
-            unique_key = f"{self.name}:{arguments}"
+            # Whether an argument is given by its name does not matter, nor their order.
+            called_with = (args, kwargs) if bound is None else (bound.args, bound.kwargs)
+            named = dict(sorted(called_with[1].items()))
+            unique_key = f"{self.name}:{encoded_call(self.name, called_with[0], named)}"
         limit_key = _key("limit_key", self.limit_key, args, kwargs)
         if limit_key is None and self.limit is not None:
             limit_key = self.name
@@ -212,6 +222,7 @@ class Task(Generic[_P, _R]):
             self.time_limit,
             self.retries,
             self.keep,
+            None,
         )
 
 
@@ -225,7 +236,9 @@ def called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     try:
         return function(*args, **kwargs)
     except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+        trace = error.__traceback__
+        # Of a function in C nobody can tell.
+        if trace is not None and trace.tb_next is None and inspect.isfunction(function):
             raise UnfitArguments(str(error)) from None
         raise
 
@@ -276,5 +289,5 @@ def _check_seconds(name: str, value: object, is_zero_allowed: bool) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is a number of seconds, not {type(value).__name__}")
-    if not math.isfinite(value) or value < 0 or (value == 0 and not is_zero_allowed):
-        raise ValueError(f"{name} is a number of seconds, not {value!r}")
+    if not 0 <= value <= _SECONDS_AT_MOST or (value == 0 and not is_zero_allowed):
+        raise ValueError(f"{name} is a number of seconds up to {_SECONDS_AT_MOST:,}, not {value!r}")

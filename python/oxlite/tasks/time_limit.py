@@ -23,6 +23,11 @@ __all__ = ["OVERTIME_SECONDS", "call_within"]
 
 _T = TypeVar("_T")
 
+_FORGETS_AT: Final = 512
+"""Half of so many functions are watched at least before those are forgotten that have ended."""
+
+_SLEEP_AT_MOST_SECONDS: Final = 86_400.0
+
 OVERTIME_SECONDS: Final = 30.0
 """So long after its time limit the process of a task is ended that has not ended."""
 
@@ -72,12 +77,12 @@ class _Guard:
         self.ends = time.monotonic() + seconds
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._is_over = self._has_raised = False
+        self.is_over = self._has_raised = False
 
     def end(self) -> None:
         """The function has ended: nothing is raised any more."""
         with self._lock:
-            self._is_over = True
+            self.is_over = True
             if self._has_raised:
                 # If it has not come up yet it is taken back.
                 _raise_in(self._thread, None)
@@ -85,7 +90,7 @@ class _Guard:
     def exceed(self) -> None:
         """Its time has come. Called by the watch."""
         with self._lock:
-            if not self._is_over:
+            if not self.is_over:
                 self._has_raised = True
                 _raise_in(self._thread, TimeLimitExceeded)
 
@@ -102,12 +107,17 @@ class _Watch:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._guards: list[tuple[float, int, _Guard]] = []
+        self._forgotten_at = _FORGETS_AT
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
 
     def add(self, guard: _Guard) -> None:
         """Watch a function, too."""
         with self._changed:
+            if len(self._guards) > 2 * self._forgotten_at:
+                self._guards = [each for each in self._guards if not each[2].is_over]
+                heapq.heapify(self._guards)
+                self._forgotten_at = max(_FORGETS_AT, len(self._guards))
             heapq.heappush(self._guards, (guard.ends, next(self._numbers), guard))
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -124,7 +134,7 @@ class _Watch:
                     self._changed.wait()
                 left = self._guards[0][0] - time.monotonic()
                 if left > 0:
-                    self._changed.wait(left)
+                    self._changed.wait(min(left, _SLEEP_AT_MOST_SECONDS))
                     continue
                 guard = heapq.heappop(self._guards)[2]
             guard.exceed()

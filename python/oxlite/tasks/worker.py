@@ -51,12 +51,20 @@ class Worker:
     ) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise ValueError(f"threads is a whole number of 1 or more, not {threads!r}")
-        self._clerk = Clerk(database, queues, Timetable(recurring))
+        names = list(queues)
+        self._about = f"{', '.join(names)} in {database.path}, {threads} at the same time"
+        timetable = Timetable(recurring)
+        self._clerk = Clerk(database, names, timetable, may_be_killed=told is not None)
         self._desk = Desk(self._clerk)
-        self._execution = Execution(database, registry, told)
+        self._execution = Execution(registry, told)
         self._count = threads
         self._threads: list[threading.Thread] = []
+        self._at_work: set[int] = set()
         self._has_begun = False
+
+    def __str__(self) -> str:
+        """Its queues, its file and its threads."""
+        return self._about
 
     @property
     def name(self) -> str:
@@ -96,21 +104,24 @@ class Worker:
                 to counts no more. ``None``: for ever.
 
         Returns:
-            Whether all has ended.
+            Whether all has ended, and could be written.
+
+        Raises:
+            RuntimeError: It is called by one of its own tasks.
         """
+        if not self._has_begun:
+            return True
+        if threading.get_ident() in self._at_work:
+            raise RuntimeError("a task cannot wait for its own end: close() its worker instead")
         ends = None if timeout is None else time.monotonic() + timeout
         for thread in self._threads:
-            left = None if ends is None else max(0.0, ends - time.monotonic())
-            if thread is not threading.current_thread():
-                thread.join(left)
-        left_over = self.running
-        for claim in left_over:
+            thread.join(None if ends is None else max(0.0, ends - time.monotonic()))
+        outcomes = self._desk.leave_all()
+        for claim in self.running:
             _log.warning("task %d (%s) is handed back in the midst of it", claim.id, claim.name)
-        self._clerk.leave(left_over)
-        is_all = not any(thread.is_alive() for thread in self._threads)
-        if is_all:
-            self._clerk.close()
-        return is_all
+        left = float("inf") if ends is None else max(0.0, ends - time.monotonic())
+        is_written = self._clerk.leave(outcomes, left)
+        return is_written and not any(thread.is_alive() for thread in self._threads)
 
     def stop(self, timeout: float | None = None) -> bool:
         """``close`` and ``join``."""
@@ -150,8 +161,11 @@ class Worker:
         claim: Claim | None = None
         outcome: Outcome | None = None
         while (claim := self._desk.next(seat, claim, outcome)) is not None:
+            self._at_work.add(threading.get_ident())
             try:
                 outcome = self._execution.outcome(claim)
-            except BaseException:
+            except KeyboardInterrupt:  # of this thread, which is the main one
                 self._desk.leave(claim, handed_back(claim))
                 raise
+            finally:
+                self._at_work.discard(threading.get_ident())
