@@ -37,6 +37,16 @@ def kills(context, attempts):
         os.kill(os.getpid(), signal.SIGKILL)
     return context.attempt
 
+@queue.task(name="terminates")
+def terminates():
+    import multiprocessing
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))
+    child.start()
+    time.sleep(0.05)
+    child.terminate()
+    child.join(20)
+    return child.exitcode
+
 @queue.task(name="greedy")
 def greedy():
     return len(bytearray(4 << 30))
@@ -56,7 +66,7 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
     """That of the application, with its tasks."""
     (tmp_path / "app.py").write_text(APPLICATION)
     with Queue(tmp_path / "app.db") as queue:
-        for name in ("pid", "sleep", "kills", "greedy"):
+        for name in ("pid", "sleep", "kills", "greedy", "terminates"):
             queue.task(name=name)(_anything)
         queue.task(name="stubborn", time_limit=0.1)(_anything)
         yield queue
@@ -73,7 +83,9 @@ class Program:
         command = [sys.executable, "-m", "oxlite.cli", "worker", "app:queue", *options]
         self.log = folder / "worker.log"
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=folder, stdout=log, stderr=log, start_new_session=True
+            )
 
     def processes(self) -> list[int]:
         """Those that run tasks."""
@@ -204,6 +216,24 @@ def test_ctrl_c_comes_to_all_and_ends_them_once(queue: Queue) -> None:
             os.kill(pid, signal.SIGINT)
         assert program.process.wait(LIMIT_SECONDS) == 0
     assert queue.get(nap.id).status == "successful"
+
+
+def test_sigterm_to_all_is_one(queue: Queue) -> None:
+    """As service managers send it: what runs is finished all the same."""
+    with working(queue, "--threads", "1") as program:
+        nap = queue.tasks["sleep"].enqueue(0.5)
+        running(queue, nap)
+        os.killpg(program.process.pid, signal.SIGTERM)
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(LIMIT_SECONDS) == 0
+    assert (queue.get(nap.id).status, queue.get(nap.id).attempts) == ("successful", 1)
+
+
+def test_a_child_of_a_task_can_be_terminated(queue: Queue) -> None:
+    with working(queue, "--threads", "2", "--grace", "0.5"):
+        nap = queue.tasks["sleep"].enqueue(1.5)
+        assert ended(queue.tasks["terminates"].enqueue()).return_value == -signal.SIGTERM
+        assert ended(nap).attempts == 1
 
 
 def test_a_process_ends_after_its_supervisor(queue: Queue) -> None:

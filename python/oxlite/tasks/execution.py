@@ -84,7 +84,12 @@ class Execution:
 
     def outcome(self, claim: Claim) -> Outcome | None:
         """Run it; what is to be written of it, ``None`` if that is done already."""
-        context = self._registry.context(claim)
+        try:
+            context = self._registry.context(claim)
+        except Exception as error:  # it is not the task's, which has not begun
+            _log.exception("task %d (%s) cannot be begun", claim.id, claim.name)
+            now = time.time()
+            return outcomes.again(claim, outcomes.described(error, claim, now), now, 1.0)
         begun = time.monotonic()
         _log.debug("task %d (%s) begins, attempt %d", claim.id, claim.name, claim.attempt)
         with running(context):
