@@ -56,6 +56,7 @@ class _Process:
         self.begun_at = time.monotonic()
         self.stopped_at: float | None = None
         self.deadlines: list[tuple[float, int]] = []
+        self.look_at = float("inf")
         self._orders = orders
 
     def tell(self, order: bytes) -> None:
@@ -143,18 +144,19 @@ class Supervisor:
         if self._signals > self._told:
             return 0.0
         at = [*self._begin_at]
-        at += [each.kill_at for each in self._processes.values() if each.kill_at is not None]
+        now = time.monotonic()
+        for process in self._processes.values():
+            at += [one for one in (process.kill_at,) if one is not None]
+            at += [one for one in (process.look_at,) if one > now]
         if self._end_at is not None:
             at.append(self._end_at)
-        left = min(at, default=None)
-        if left is None:
-            return None
-        return min(max(0.0, left - time.monotonic()), _SLEEP_AT_MOST_SECONDS) * 1000
+        left = min(at, default=float("inf")) - now
+        return None if left == float("inf") else min(max(0.0, left), _SLEEP_AT_MOST_SECONDS) * 1000
 
     def _look(self) -> None:
         now = time.monotonic()
         for process in list(self._processes.values()):
-            process.deadlines = process.board.read()
+            process.look_at, process.deadlines = process.board.read()
             self._is_any_ready = self._is_any_ready or bool(process.deadlines)
             self._look_after(process)
         for process in self._processes.values():
@@ -262,7 +264,6 @@ class Supervisor:
             os.register_at_fork(after_in_child=_forget_handlers)
             for process in self._processes.values():
                 process.close()
-            board.ring()
 
             def told(number: int, deadline: float | None) -> None:
                 if os.getpid() == pid:  # and not a child that a task has forked
