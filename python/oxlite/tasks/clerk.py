@@ -43,6 +43,9 @@ _OTHERS_WAIT_SECONDS: Final = 5.0
 _DEATHS_AT_MOST: Final = 2
 """After so many deaths of its process one more is a task's last."""
 
+_LOOK_SECONDS: Final = 0.1
+"""So often who always has something to write looks for what else there is to do."""
+
 _SLEEP_AT_MOST_SECONDS: Final = 60.0
 """Where an instant is waited for: so much later it is met if the clock is set meanwhile."""
 
@@ -90,7 +93,7 @@ class Clerk:
         # The signal up to which all was looked at; ``None``: it is to be looked at in any case.
         self._seen: int | None = None
         self._due_at: float | None = None
-        self._check_at = self._overdue_at = 0.0
+        self._look_at = self._check_at = self._overdue_at = 0.0
         self._try_again_at = 0.0
         self._said = -_SAY_AGAIN_AFTER_SECONDS
         # Who gives up does so while another thread may be writing.
@@ -205,7 +208,10 @@ class Clerk:
 
     def wait(self) -> None:
         """Wait until there is something to do."""
-        timeout = self._timeout()
+        self._note_ends(self._timeout())
+
+    def _note_ends(self, timeout: float | None) -> None:
+        """Wait for so many seconds at most, and note whose process has ended."""
         ready = self._poll.poll(None if timeout is None else max(0.0, timeout) * 1000)
         self._bell.quiet()
         self._roster.note([descriptor for descriptor, _ in ready])
@@ -226,18 +232,19 @@ class Clerk:
 
     def _round(self, hearing: Hearing, free: int) -> list[Claim]:
         now = time.time()
-        is_due = self._is_due(now)
-        if not self._pending:
-            if not (is_due or self._has_news(hearing)):
-                return []
+        if time.monotonic() >= self._look_at:
+            self._note_ends(0.0)
+        elif not (self._pending or self._is_due(now) or self._has_news(hearing)):
+            return []
+        is_ready = True
+        if not self._pending or time.monotonic() >= self._look_at:
             seen = hearing.seen()
             is_ready = self._look(hearing, now)
-            is_due = is_due or self._is_due(now)
-            if not (is_due or (is_ready and free)):
-                # Where none is free it is looked at again by whoever becomes free.
-                self._seen = None if is_ready else seen
-                return []
-            self._seen = seen
+            # Where none is free it is looked at again by whoever becomes free.
+            self._seen = None if is_ready and not free else seen
+        is_due = self._is_due(now)
+        if not (self._pending or is_due or (is_ready and free)):
+            return []
         overdue: list[tuple[str, int, int]] = []
         with self._database.write() as connection:
             names = self._written(connection)
@@ -259,6 +266,7 @@ class Clerk:
 
     def _look(self, hearing: Hearing, now: float) -> bool:
         """Whether a task is ready; notes when something is due, and who works."""
+        self._look_at = time.monotonic() + _LOOK_SECONDS
         [(is_ready, run_after, expires_at, overdue_at, workers, timekeeper)] = store.TABLES.query(
             self._database, store.LOOK, (self._queues,)
         )
@@ -316,7 +324,9 @@ class Clerk:
             names |= self._lost(connection, name, now)
         names |= self._lost(connection, None, now)
         for statement in (store.EXPIRE, store.PROMOTE):
-            names |= self._write(connection, statement, (now,))
+            if found := self._write(connection, statement, (now,)):
+                # What has expired makes room for others of its kind.
+                names |= found | {store.TASKS_NAME}
         overdue += rows_of(connection, store.OVERDUE, (now, store.SLICE))
         if self._timetable.enqueue(connection, now):
             names.add(store.TASKS_NAME)

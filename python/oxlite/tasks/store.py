@@ -311,7 +311,8 @@ _LOST: Final = f"""UPDATE oxlite_task SET
     ELSE 'ready' END,
   crashes = crashes + 1, deadline = NULL,
   errors = {_ERRORS.format(error="json_set(?1, '$.worker', worker, '$.attempt', attempt)")},
-  finished_at = CASE WHEN is_cancel_requested OR crashes >= ?3 THEN ?2 END
+  finished_at = CASE WHEN is_cancel_requested OR crashes >= ?3 THEN ?2 END,
+  delete_at = CASE WHEN is_cancel_requested THEN ?2 + keep_seconds END
 WHERE status = 'running' AND {{which}}
 RETURNING '{TASKS_NAME}', id, CAST(name AS BLOB), status, crashes, worker"""
 

@@ -211,7 +211,7 @@ class Supervisor:
         why = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         _log.error("process %d has ended %s", process.pid, why)
         now = time.monotonic()
-        if not self._is_any_ready:
+        if not self._is_any_ready and code >= 0:
             # As it is now it will not begin the next time either.
             self._exit_code = 1
             self._signals += 1
