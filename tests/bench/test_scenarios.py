@@ -186,11 +186,11 @@ def test_another_journal_mode_is_found_out(connection: sqlite3.Connection) -> No
         pragmas.check_journal(connection, "rollback")
 
 
-# PostgreSQL's has a server instead of a file, and tests of its own; the others are for messages, or
-# caches.
+# PostgreSQL's has a server instead of a file, and tests of its own; the others are for messages,
+# caches or tasks.
 OTHERS = {
     "postgresql", "redis", "honker", "channels_redis", "channels_lite", "memory", "diskcache",
-    "filebased", "locmem",
+    "filebased", "locmem", "celery", "huey", "django_tasks_db",
 }  # fmt: skip
 
 

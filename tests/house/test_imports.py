@@ -44,7 +44,7 @@ BELOW: dict[str, set[str]] = {
     "django": DRIVER
     | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
-    "bench": {"sqlite3", DOOR, "cache", "environment"} | FACES,
+    "bench": {"sqlite3", DOOR, "cache", "environment", "tasks"} | FACES,
     "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "tasks"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}

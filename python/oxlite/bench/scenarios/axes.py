@@ -86,13 +86,16 @@ DRIVER = Axis(
         "oxlite": "Oxlite",
         "postgresql": "psycopg and a PostgreSQL server of the run's own",
         "redis": "Redis, a server of the run's own",
-        "honker": "honker, notifications in SQLite",
+        "honker": "honker, notifications and queues in SQLite",
         "channels_redis": "channels-redis, and a Redis server of the run's own",
         "channels_lite": "channels-lite, on Python's own sqlite3",
         "memory": "nobody: messages stay in the memory of one process",
         "diskcache": "diskcache, on Python's own sqlite3",
         "filebased": "Django's FileBasedCache",
         "locmem": "Django's LocMemCache, in the memory of each process",
+        "celery": "Celery, and a Redis server of the run's own",
+        "huey": "Huey, on Python's own sqlite3",
+        "django_tasks_db": "django-tasks-db, on Django's own engines",
     },
 )
 JOURNAL = Axis(

@@ -19,6 +19,7 @@ PACKAGES = (
     "cache",
     "notify",
     "cable",
+    "tasks",
     "web",
 )
 
