@@ -31,6 +31,11 @@ class WebParameters(Parameters):
         "0: a client asks again as soon as it is answered",
         most=100_000,
     )
+    tasks: int = parameter(
+        0,
+        "Tasks a second that another process enqueues and runs in the file of Oxlite's rows",
+        most=10_000,
+    )
     users: int = parameter(100, "Users of the blog", least=1, most=100_000)
     posts: int = parameter(1000, "Posts, each with 5 to 15 comments", least=1, most=1_000_000)
     seed: int = seed("Of the blog's content")

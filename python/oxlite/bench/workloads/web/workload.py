@@ -29,6 +29,7 @@ from oxlite.bench.workloads.web import figures, generator, ladder, server, verif
 from oxlite.bench.workloads.web.claims import CLAIMS, PUBLISHED, PublishedTable
 from oxlite.bench.workloads.web.figures import FAILED_PERCENT, RATE, REQUEST
 from oxlite.bench.workloads.web.parameters import WebParameters
+from oxlite.bench.workloads.web.tasks_beside import tasks_beside
 
 NEEDED = ("django", "gunicorn")
 HUNG_SECONDS = 300.0
@@ -115,7 +116,10 @@ class WebSession(WorkerSession[WebParameters]):
             self.describe(described, group, scenario, with_environment=with_environment)
             group.stop()
         environment = self._environment(database)
-        with server.served(environment, self.parameters, database.directory) as site:
+        # Where the site's driver does not wait for others, tasks would be what is measured.
+        tasks = self.parameters.tasks if scenario.driver == "oxlite" else 0
+        beside = tasks_beside(database.path, tasks, database.directory, environment)
+        with server.served(environment, self.parameters, database.directory) as site, beside:
             load = generator.run(
                 self._generator,
                 f"http://{server.LOOPBACK}:{site.port}/benchmark/{scenario['mix']}",
@@ -237,7 +241,10 @@ Everything runs on the loopback, on free ports.
 
     def work(self, parameters: WebParameters) -> object:
         """See the base class: what the site is and does, whoever the generator is."""
-        return sorted({**asdict(parameters), "generator": None}.items())
+        shapes = {**asdict(parameters), "generator": None}
+        if not parameters.tasks:
+            del shapes["tasks"]  # as it was before there were any
+        return sorted(shapes.items())
 
     def outcome(self, sample: Sample) -> str:
         """See the base class: what failed is a part of what is measured."""
