@@ -7,6 +7,7 @@ Invariants:
 
 import os
 import select
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -37,8 +38,11 @@ class Bell:
         with suppress(BlockingIOError):
             os.read(self._ends[0], _RINGS_AT_ONCE)
 
-    def __del__(self) -> None:
+    # While the interpreter ends, names of the module may be gone.
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
         """Close it."""
         for descriptor in getattr(self, "_ends", ()):
-            with suppress(OSError):
-                os.close(descriptor)
+            try:  # noqa: SIM105 - see above
+                close(descriptor)
+            except OSError:
+                pass

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.examples.conftest import browser  # noqa: F401 - the same one
 
 pytest.importorskip("django", reason="the extra oxlite[django] is not installed")
 

@@ -42,7 +42,8 @@ BELOW: dict[str, set[str]] = {
     "tasks": DRIVER
     | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
     "django": DRIVER
-    | {DOOR, "cable", "cache", "connection", "environment", "retries", "schema", "tasks"},
+    | {DOOR, "cable", "cache", "connection", "environment", "notifications", "own_tables"}
+    | {"retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "tasks"} | FACES,
     "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "tasks"} | FACES,

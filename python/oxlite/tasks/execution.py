@@ -118,7 +118,7 @@ class Execution:
                 encoded = encoded_result(claim.name, result)
                 outcome = outcomes.successful(claim, encoded, time.time())
         except BaseException as error:
-            if _ends_the_program(error):
+            if self._told is None and _ends_the_program(error):
                 _log.warning("task %d (%s) is left in the midst", claim.id, claim.name)
                 raise
             raised = error
@@ -188,6 +188,9 @@ def _delay(definition: Definition | None, claim: Claim, error: BaseException) ->
 
 
 def _ends_the_program(error: BaseException) -> bool:
-    """Whether it is Ctrl-C, which comes to the main thread alone: it is not the task's."""
+    """Whether it is Ctrl-C, which comes to the main thread alone: it is not the task's.
+
+    To a process that is there for tasks it does not come: its supervisor hears it.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     return isinstance(error, KeyboardInterrupt) and is_main

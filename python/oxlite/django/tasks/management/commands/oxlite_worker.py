@@ -1,0 +1,125 @@
+"""``manage.py oxlite_worker``: runs the tasks of a backend until it is told to end.
+
+Invariant: no connection is open when its processes are forked.
+"""
+
+import argparse
+import logging
+import sys
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+from django.utils import autoreload
+
+from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.words import DEFAULT_TASK_BACKEND_ALIAS, InvalidTaskBackend
+from oxlite.django.tasks.work import at_end, backend_of, worker_of
+from oxlite.tasks.service import run_worker, set_up_logging
+
+__all__ = ["Command"]
+
+_LEVELS: Final = {0: logging.WARNING, 1: logging.INFO}
+
+
+class Command(BaseCommand):
+    """Runs tasks."""
+
+    help = (
+        "Runs the tasks of a backend of Oxlite's until SIGTERM or Ctrl-C: what runs then is"
+        " finished, for --grace seconds."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare them."""
+        parser.add_argument(
+            "--backend", default=DEFAULT_TASK_BACKEND_ALIAS, help="the alias in TASKS"
+        )
+        parser.add_argument(
+            "--queues",
+            type=_names,
+            help="the queues whose tasks are run, with commas between; all of the backend's unless"
+            " it is said",
+        )
+        parser.add_argument("--processes", type=_count, default=1, help="how many; 1")
+        parser.add_argument("--threads", type=_count, default=4, help="in each of them; 4")
+        parser.add_argument(
+            "--memory", type=_count, help="the address space of each process, in mebibytes"
+        )
+        parser.add_argument(
+            "--grace",
+            type=_seconds,
+            default=30.0,
+            help="for how many seconds what runs may go on after the signal; 30",
+        )
+        parser.add_argument(
+            "--reload",
+            action=argparse.BooleanOptionalAction,
+            default=settings.DEBUG,
+            help="begin again when code changes, in one process; settings.DEBUG",
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:
+        """Run them; its exit code is ours.
+
+        Raises:
+            django.core.management.CommandError: There are no such tasks here.
+        """
+        try:
+            backend = backend_of(options["backend"])
+            _ = backend.place.queue.path  # raises where no worker can be
+        except (ImproperlyConfigured, InvalidTaskBackend) as error:
+            raise CommandError(str(error)) from None
+        level = _LEVELS.get(options["verbosity"], logging.DEBUG)
+        if options["reload"]:
+            set_up_logging(level)
+            autoreload.run_with_reloader(_run_here, backend, options)
+            return
+        connections.close_all()
+        code = run_worker(
+            lambda told: worker_of(backend, options["queues"], options["threads"], told),
+            processes=options["processes"],
+            memory_mebibytes=options["memory"],
+            grace=options["grace"],
+            log_level=level,
+        )
+        if code:
+            sys.exit(code)
+
+
+def _run_here(backend: OxliteBackend, options: dict[str, Any]) -> None:
+    """Run tasks in this process, which the reloader ends and begins again."""
+    connections.close_all()
+    worker = worker_of(backend, options["queues"], options["threads"])
+    at_end(worker.stop, options["grace"])
+    logging.getLogger("oxlite.tasks").info("runs tasks of %s, until code changes", worker)
+    worker.run()
+
+
+def _names(text: str) -> list[str]:
+    found = [name.strip() for name in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError("names with commas between, such as default,mails")
+    return found
+
+
+def _count(text: str) -> int:
+    try:
+        found = int(text)
+    except ValueError:
+        found = 0
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more, not {text!r}")
+    return found
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1 << 31:
+        raise argparse.ArgumentTypeError(f"a number of seconds, not {text!r}")
+    return found

@@ -1,0 +1,171 @@
+"""Who runs the tasks of a site: workers of a backend, and, in tests, the thread that asks.
+
+Invariant: what runs in the thread that asks reads and writes by the connection of that alone.
+"""
+
+import atexit
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.registry import SiteRegistry
+from oxlite.django.tasks.task import AttemptContext, OxliteTaskResult
+from oxlite.django.tasks.words import (
+    DEFAULT_TASK_BACKEND_ALIAS,
+    TaskResultDoesNotExist,
+    task_backends,
+)
+from oxlite.tasks import Worker, store
+from oxlite.tasks.claim import Claim, handed_back
+from oxlite.tasks.execution import Execution
+
+__all__ = ["at_end", "backend_of", "run_ready_tasks", "start_worker", "worker_of"]
+
+_STOP_SECONDS: Final = 10.0
+"""At the end of a program what runs has so long; then it is handed back."""
+
+
+def backend_of(alias: str) -> OxliteBackend:
+    """The backend of that alias.
+
+    Raises:
+        ImproperlyConfigured: It is none of Oxlite's.
+        InvalidTaskBackend: There is none.
+    """
+    backend = task_backends[alias]
+    if not isinstance(backend, OxliteBackend):
+        raise ImproperlyConfigured(
+            f"TASKS[{alias!r}] is no backend of Oxlite's, but {type(backend).__name__}"
+        )
+    return backend
+
+
+def worker_of(
+    backend: OxliteBackend,
+    queue_names: Sequence[str] | None = None,
+    threads: int = 4,
+    told: Callable[[int, float | None], None] | None = None,
+) -> Worker:
+    """A worker in this process.
+
+    Args:
+        backend: Whose tasks it runs.
+        queue_names: Of which queues; by default of all of the backend's.
+        threads: So many at the same time.
+        told: See ``oxlite.tasks.Worker``.
+
+    Raises:
+        ImproperlyConfigured: The database is in memory, or it is not known of which queues.
+    """
+    database = backend.place.queue.database
+    registry = SiteRegistry(backend, database)
+    names = _queue_names(backend, queue_names)
+    return Worker(database, registry, names, threads=threads, told=told)
+
+
+def start_worker(
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+    threads: int = 2,
+    queue_names: Sequence[str] | None = None,
+) -> Worker:
+    """Run tasks in threads of this process, until it ends: for small sites, in ``wsgi.py``.
+
+    Where a server forks after it has imported that, it is called in each of its processes.
+
+    Args:
+        backend: Its alias.
+        threads: So many run at the same time.
+        queue_names: See ``worker_of``.
+
+    Raises:
+        ImproperlyConfigured: See ``worker_of``.
+        OSError, oxlite.sqlite3.Error: The file cannot be used.
+    """
+    worker = worker_of(backend_of(backend), queue_names, threads)
+    worker.start()
+    at_end(worker.stop, _STOP_SECONDS)
+    return worker
+
+
+def at_end(call: Callable[..., object], *arguments: object) -> None:
+    """Have it called at the end of the program, while what runs can still start threads.
+
+    With ``atexit`` alone it is called after executors were closed, and tasks would fail by that.
+    """
+    register = getattr(threading, "_register_atexit", atexit.register)
+    register(call, *arguments)
+
+
+def run_ready_tasks(
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+    at_most: int | None = None,
+    queue_names: Sequence[str] | None = None,
+) -> list[OxliteTaskResult]:
+    """Run what is ready now, and what that enqueues, in this thread: for tests.
+
+    It uses the connection of this thread, with whatever transaction is open there, so it works in a
+    ``TestCase`` and in a database in memory. What is to run later stays where it is.
+
+    Args:
+        backend: Its alias.
+        at_most: So many tasks at the most.
+        queue_names: See ``worker_of``.
+
+    Returns:
+        The results, in the order in which they were run.
+    """
+    of = backend_of(backend)
+    registry = SiteRegistry(of, None)
+    execution = Execution(registry, None)
+    names = json.dumps(_queue_names(of, queue_names))
+    found: list[OxliteTaskResult] = []
+    while at_most is None or len(found) < at_most:
+        if (claim := _claimed(of, names)) is None:
+            break
+        try:
+            outcome = execution.outcome(claim)
+        except BaseException:
+            left = handed_back(claim)
+            of.place.write(left.sql, left.parameters)
+            raise
+        if outcome is not None:
+            of.place.write(outcome.sql, outcome.parameters)
+        found += _results(of, claim, registry.latest)
+    return found
+
+
+def _claimed(backend: OxliteBackend, queue_names: str) -> Claim | None:
+    now, place = time.time(), backend.place
+    for statement in (store.EXPIRE, store.PROMOTE):
+        while len(place.write(statement, (now,))) == store.SLICE:
+            pass
+    rows = place.claim(("run_ready_tasks", now, queue_names, 1, 0.0))
+    return Claim.of(rows[0]) if rows else None
+
+
+def _results(
+    backend: OxliteBackend, claim: Claim, latest: AttemptContext | None
+) -> list[OxliteTaskResult]:
+    """What has become of a task: what is kept for no time is known by its context alone."""
+    try:
+        return [backend.get_result(str(claim.id))]
+    except TaskResultDoesNotExist:
+        result = None if latest is None else latest.result
+        return [] if result is None else [result]
+    except (ImportError, TypeError):  # it is none of this site's
+        return []
+
+
+def _queue_names(backend: OxliteBackend, said: Sequence[str] | None) -> list[str]:
+    names = sorted(backend.queues) if said is None else list(said)
+    if not names:
+        raise ImproperlyConfigured(
+            f"TASKS[{backend.alias!r}] has no QUEUES, so tasks may be in any: say whose tasks are"
+            " run (--queues)"
+        )
+    return names
