@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
+from tests.wait import until
 
 pytestmark = pytest.mark.slow
 
@@ -300,3 +301,41 @@ def test_keys_and_titles_have_indexes(folder: Path) -> None:
         ("blog_comment", "user_id"),
         ("blog_comment", "post_id"),
     }
+
+
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("django.tasks") or importlib.util.find_spec("django_tasks")),
+    reason="neither Django's tasks nor django-tasks are installed",
+)
+def test_authors_are_told_of_comments(folder: Path) -> None:
+    """The comment and the task that sends its mail are one transaction; a worker sends it."""
+    variables = {
+        **environment("oxlite.django.sqlite3", folder),
+        "BLOG_MAILS": str(folder / "mails"),
+    }
+    comment = """
+from django.test import Client
+answer = Client(headers={"host": "localhost"}).post("/posts/7/comments/", {"body": "Well said"})
+assert answer.status_code == 302, answer.content
+"""
+    for command in (["migrate"], ["shell", "--command", comment]):
+        done = subprocess.run(
+            [sys.executable, str(EXAMPLE / "manage.py"), *command],
+            cwd=folder, env=variables, capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    worker = subprocess.Popen(
+        [sys.executable, str(EXAMPLE / "manage.py"), "oxlite_worker"], cwd=folder, env=variables
+    )
+    try:
+        mails = folder / "mails"
+        until(
+            lambda: (
+                mails.is_dir() and any("Well said" in one.read_text() for one in mails.iterdir())
+            )
+        )
+        worker.terminate()
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()
+        worker.wait()

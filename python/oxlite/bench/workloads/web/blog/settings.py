@@ -11,6 +11,9 @@
     ``1`` makes each request one transaction, pages included; else views begin their own.
 ``BLOG_DEBUG``
     ``1`` shows Django's own pages of what went wrong.
+``BLOG_MAILS``
+    a directory into which mails are written, instead of being sent: then authors are told of
+    comments, by tasks in the same file. Without it there are no mails.
 ``BLOG_SECRET_KEY``
     what forms are signed with.
 
@@ -66,6 +69,12 @@ TEMPLATES = [
 ]
 WSGI_APPLICATION = f"{ROOT}.wsgi.application"
 ASGI_APPLICATION = f"{ROOT}.asgi.application"
+MAILS = os.environ.get("BLOG_MAILS")
+if MAILS is not None:
+    INSTALLED_APPS += ["oxlite.django.tasks"]
+    TASKS = {"default": {"BACKEND": "oxlite.django.tasks.OxliteBackend"}}
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = Path(MAILS).absolute()
 USE_TZ = True
 TIME_ZONE = "UTC"
 ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django.sqlite3")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from django import forms
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -71,6 +72,12 @@ def _post(
     return render(request, "blog/post.html", shown, status=status)
 
 
+def _tell_author(comment: Comment) -> None:
+    from oxlite.bench.workloads.web.blog.mails import tell_author  # where there are tasks
+
+    tell_author.enqueue(comment.pk)
+
+
 @require_GET
 @visited
 def posts_index(request: HttpRequest) -> HttpResponse:
@@ -117,6 +124,8 @@ def comment_create(request: HttpRequest, pk: int) -> HttpResponse:
         post = get_object_or_404(Post.objects.select_related("user"), pk=pk)
         form = CommentForm(request.POST, instance=Comment(user=request.visitor, post=post))
         comment = form.save() if form.is_valid() else None
+        if comment is not None and settings.MAILS is not None:
+            _tell_author(comment)
     if comment is None:
         return _post(request, post, form, status=422)
     return changed(redirect(f"/posts/{post.pk}/#comment-{comment.pk}"), "comments+1")
