@@ -17,9 +17,11 @@ ONLY_ASYNCIO = {"open", "__await__"}
 
 def public(face: type) -> dict[str, Any]:
     """The public methods of a class, its constructor and context managers included."""
+    # What is read without a call is no method.
     special = {"__init__", "__await__"}
     names = {name for name in dir(face) if not name.startswith("_") or name in special}
-    return {name: getattr(face, name) for name in names}
+    found = {name: getattr(face, name) for name in names}
+    return {name: one for name, one in found.items() if not isinstance(one, property)}
 
 
 def parameters(method: Either) -> list[tuple[str, Any, Any, str]]:

@@ -36,6 +36,8 @@ def modules() -> list[str]:
         parts = file.relative_to(root).with_suffix("").parts
         if parts[0] in PROGRAMS | missing or parts[-1] == "__main__":
             continue
+        if parts[:2] == ("django", "tasks") and {"admin", "models", "migrations"} & {*parts}:
+            continue  # Django imports them, where the application is installed
         names.append(".".join(["oxlite", *(part for part in parts if part != "__init__")]))
     return [*names, "oxlite._native"]
 
