@@ -6,7 +6,7 @@ Invariants:
 - A statement returns tuples, whatever the connection makes of rows for others.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from oxlite._native import Announcement
@@ -113,6 +113,24 @@ class OwnTables:
         if announcement is not None:
             announcement.follow(connection, [text_of(row[0]) for row in rows])
         return rows
+
+    def look(self, read: Callable[[], list[Any]]) -> list[Any]:
+        """What a function reads; nothing where there are no tables: who only looks makes none."""
+        try:
+            return read()
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+            return []
+
+    async def alook(self, read: Awaitable[list[Any]]) -> list[Any]:
+        """The same, for event loops."""
+        try:
+            return await read
+        except OperationalError as error:
+            if not self.is_missing(error):
+                raise
+            return []
 
     # A transaction of its own, by a Database.
 

@@ -145,7 +145,7 @@ class DatabaseBase(ABC):
         # Whether this one has made the table of notifications, or found it.
         self._can_notify = False
         self._announced: Announcement | None = None
-        self._announced_rows: Announcement | None = None
+        self._announced_rows: dict[str, Announcement] = {}
 
     def _subscribe(self, channels: tuple[str, ...], since: str | None) -> Subscription:
         """Listen to channels from now on; the first one opens a reader for all.
@@ -188,15 +188,15 @@ class DatabaseBase(ABC):
 
     def _row_announcement(self, prefix: str) -> Announcement:
         """What is signalled when a statement is committed: what its rows name, after a prefix."""
-        announcement = self._announced_rows
+        announcement = self._announced_rows.get(prefix)
         if announcement is None:
             announcement = Announcement.of_rows(self._factory.path, prefix)
-            self._announced_rows = announcement
+            self._announced_rows[prefix] = announcement
         return announcement
 
     def _end_listening(self, quietly: bool = False) -> None:
         """End all who listen, and announce nothing more."""
-        self._announced = self._announced_rows = None
+        self._announced, self._announced_rows = None, {}
         with self._feed_lock:
             ended, self._feed = self._feed, None
         if ended is not None:

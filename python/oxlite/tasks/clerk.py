@@ -232,12 +232,13 @@ class Clerk:
 
     def _round(self, hearing: Hearing, free: int) -> list[Claim]:
         now = time.time()
-        if time.monotonic() >= self._look_at:
+        is_time = time.monotonic() >= self._look_at
+        if is_time:
             self._note_ends(0.0)
         elif not (self._pending or self._is_due(now) or self._has_news(hearing)):
             return []
         is_ready = True
-        if not self._pending or time.monotonic() >= self._look_at:
+        if is_time or not self._pending:
             seen = hearing.seen()
             is_ready = self._look(hearing, now)
             # Where none is free it is looked at again by whoever becomes free.

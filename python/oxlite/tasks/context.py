@@ -1,13 +1,12 @@
 """What a task knows of itself while it runs."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
 from oxlite import Database
-from oxlite._native import Announcement
 from oxlite.own_tables import rows_of, text_of
 from oxlite.sqlite3 import Connection
 from oxlite.tasks import store
@@ -82,24 +81,37 @@ class TaskContext:
             oxlite.sqlite3.Error: It could not be committed.
         """
         with self._database.write() as connection:
-            self._complete(connection, result)
+
+            def write(sql: str, parameters: tuple[Any, ...], also: list[str]) -> list[Any]:
+                rows = rows_of(connection, sql, parameters)
+                if rows:
+                    announcement = self._database._row_announcement(store.TOPIC_PREFIX)
+                    announcement.follow(connection, [text_of(rows[0][0]), *also])
+                return rows
+
+            self._complete(result, write)
             yield connection
         self.is_finished = True
 
-    def _complete(self, connection: Connection, result: Any) -> None:  # noqa: ANN401
-        """Complete it as part of the transaction that is open."""
-        encoded = encoded_result(self.name, result)
-        outcome = successful(self._claim, encoded, time.time())
-        rows = rows_of(connection, outcome.sql, outcome.parameters)
-        if not rows:
+    def _complete(
+        self,
+        result: Any,  # noqa: ANN401
+        write: Callable[[str, tuple[Any, ...], list[str]], list[Any]],
+    ) -> None:
+        """Complete it as part of the transaction that is open.
+
+        Args:
+            result: What it comes to.
+            write: Executes a statement there, and signals what its rows name, and something beside
+                that; the rows.
+        """
+        outcome = successful(self._claim, encoded_result(self.name, result), time.time())
+        also = [store.TASKS_NAME] if self._claim.is_limited else []
+        if not write(outcome.sql, outcome.parameters, also):
             raise TaskLost(
                 f"task {self.id} ({self.name}), attempt {self.attempt}, was taken over or"
                 " discarded: nothing of it is committed"
             )
-        names = [text_of(rows[0][0])]
-        if self._claim.is_limited:
-            names.append(store.TASKS_NAME)
-        Announcement.of_rows(self._database.path, store.TOPIC_PREFIX).follow(connection, names)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from oxlite._native import Announcement, Hearing
 from oxlite.connection import ProfileName
 from oxlite.notifications import joined
 from oxlite.own_tables import rows_of
-from oxlite.sqlite3 import Connection, OperationalError
+from oxlite.sqlite3 import Connection
 from oxlite.tasks import store
 from oxlite.tasks.claim import Claim, Outcome
 from oxlite.tasks.context import TaskContext
@@ -158,23 +158,24 @@ class Queue:
         calls = [task.parameters(tuple(args), {}, now) for args in arguments]
         if task.connection is not None:
             driver = joined(task.connection)
-            announcement = self._announcement()
-            announcement.check(driver)
-            store.TABLES.prepare(driver)
-            found = [self._enqueued(driver, call) for call in calls]
-            announcement.follow(driver, [store.TASKS_NAME])
-            return found
+            self._announcement().check(driver)
+            return self._enqueued_all(driver, calls)
         with self.database.write() as connection:
-            store.TABLES.prepare(connection)
-            found = [self._enqueued(connection, call) for call in calls]
-            self._announcement().follow(connection, [store.TASKS_NAME])
+            return self._enqueued_all(connection, calls)
+
+    def _enqueued_all(
+        self, connection: Connection, calls: list[tuple[Any, ...]]
+    ) -> list[TaskResult[Any]]:
+        store.TABLES.prepare(connection)
+        found = [self._enqueued(connection, call) for call in calls]
+        self._announcement().follow(connection, [store.TASKS_NAME])
         return found
 
     def _enqueued(self, connection: Connection, call: tuple[Any, ...]) -> TaskResult[Any]:
         rows = rows_of(connection, store.ENQUEUE, call)
         if rows:
             return TaskResult(self, rows[0][1], is_new=True)
-        [(number,)] = rows_of(connection, store.FIND_UNIQUE, (call[7],))
+        [(number,)] = rows_of(connection, store.FIND_UNIQUE, (call[store.UNIQUE_KEY],))
         return TaskResult(self, number)
 
     def _enqueue(
@@ -185,7 +186,7 @@ class Queue:
             rows = self._written(store.ENQUEUE, parameters, task.connection)
             if rows:
                 return TaskResult(self, rows[0][1], is_new=True)
-            found = self._query(store.FIND_UNIQUE, (parameters[7],), task.connection)
+            found = self._query(store.FIND_UNIQUE, (parameters[store.UNIQUE_KEY],), task.connection)
             if found:
                 return TaskResult(self, found[0][0])
             # It has ended in between.
@@ -202,7 +203,7 @@ class Queue:
             rows = await store.TABLES.awrite(database, store.ENQUEUE, parameters, announcement)
             if rows:
                 return TaskResult(self, rows[0][1], is_new=True)
-            found = await self._aquery(store.FIND_UNIQUE, (parameters[7],))
+            found = await self._aquery(store.FIND_UNIQUE, (parameters[store.UNIQUE_KEY],))
             if found:
                 return TaskResult(self, found[0][0])
 
@@ -400,24 +401,13 @@ class Queue:
     def _query(
         self, sql: str, parameters: tuple[Any, ...] = (), connection: object = None
     ) -> list[Any]:
-        """Read; nothing where there are no tables yet: whoever only looks makes none."""
-        try:
-            if connection is None:
-                return self.database.query(sql, parameters)
-            return rows_of(joined(connection), sql, parameters)
-        except OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            return []
+        if connection is None:
+            return store.TABLES.look(lambda: self.database.query(sql, parameters))
+        return store.TABLES.look(lambda: rows_of(joined(connection), sql, parameters))
 
     async def _aquery(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         database = await self._opened()
-        try:
-            return await database.query(sql, parameters)
-        except OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            return []
+        return await store.TABLES.alook(database.query(sql, parameters))
 
     @contextmanager
     def _hear_result(self, id: int) -> Iterator[Hearing]:

@@ -70,6 +70,7 @@ __all__ = [
     "TAKE_OVER",
     "TASKS_NAME",
     "TOPIC_PREFIX",
+    "UNIQUE_KEY",
     "WORKERS",
 ]
 
@@ -239,6 +240,9 @@ RETURNING '{TASKS_NAME}', id"""
 time limit, retries, for how many seconds it is kept; its number, or NULL. Returns nothing where the
 unique key is taken.
 """
+
+UNIQUE_KEY: Final = 7
+"""Which of these the unique key is, counted from 0."""
 
 RESERVE: Final = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'oxlite_task' RETURNING seq"
 """Returns a number that no other task has; nothing where there was never any."""

@@ -23,13 +23,10 @@ from oxlite.django.sqlite3.base import DatabaseWrapper
 from oxlite.django.sqlite3.validation import database_file
 from oxlite.notifications import joined
 from oxlite.own_tables import rows_of
-from oxlite.sqlite3 import Connection, OperationalError
+from oxlite.sqlite3 import Connection
 from oxlite.tasks import Queue, store
 
 __all__ = ["OwnFile", "Place", "SiteDatabase"]
-
-_UNIQUE_KEY: Final = 7
-"""Which of the parameters of ``store.ENQUEUE`` it is."""
 
 _queues: Final[dict[tuple[str, str], Queue]] = {}
 
@@ -91,7 +88,7 @@ class Place(ABC):
         while True:
             if rows := self.write(store.ENQUEUE, parameters):
                 return rows[0][1], True
-            if rows := self.query(store.FIND_UNIQUE, (parameters[_UNIQUE_KEY],)):
+            if rows := self.query(store.FIND_UNIQUE, (parameters[store.UNIQUE_KEY],)):
                 return rows[0][0], False
             # It has ended in between.
 
@@ -146,12 +143,7 @@ class SiteDatabase(Place):
         """What this thread's transaction sees."""
         connection = self.connection()
         with self.wrapper.wrap_database_errors:
-            try:
-                return rows_of(connection, sql, parameters)
-            except OperationalError as error:
-                if not store.TABLES.is_missing(error):
-                    raise
-                return []
+            return store.TABLES.look(lambda: rows_of(connection, sql, parameters))
 
     def write(self, sql: str, parameters: tuple[Any, ...], also: Sequence[str] = ()) -> list[Any]:
         """As part of the transaction that is open in this thread."""
@@ -208,7 +200,7 @@ class OwnFile(Place):
             if is_new:
                 note(number)
             return number, is_new
-        unique_key = parameters[_UNIQUE_KEY]
+        unique_key = parameters[store.UNIQUE_KEY]
         if unique_key is not None and (rows := self.query(store.FIND_UNIQUE, (unique_key,))):
             return rows[0][0], False
         number = self._reserved()
@@ -230,12 +222,7 @@ class OwnFile(Place):
 
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """What is committed."""
-        try:
-            return self._queue.database.query(sql, parameters)
-        except OperationalError as error:
-            if not store.TABLES.is_missing(error):
-                raise
-            return []
+        return store.TABLES.look(lambda: self._queue.database.query(sql, parameters))
 
     def write(self, sql: str, parameters: tuple[Any, ...], also: Sequence[str] = ()) -> list[Any]:
         """A transaction of its own."""

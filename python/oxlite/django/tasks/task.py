@@ -28,8 +28,8 @@ from oxlite.django.tasks.words import (
     task_backends,
 )
 from oxlite.tasks import store
-from oxlite.tasks.arguments import encoded_result, moment
-from oxlite.tasks.claim import Claim, successful
+from oxlite.tasks.arguments import moment
+from oxlite.tasks.claim import Claim
 from oxlite.tasks.result import Row
 
 if TYPE_CHECKING:
@@ -179,7 +179,9 @@ class OxliteTaskResult(TaskResult):
 
     def cancel(self) -> bool:
         """Cancel it, or ask it to end if it runs; whether it had not ended before."""
-        return bool(self._place.write(store.CANCEL, (int(self.id), time())))
+        # Another one of its kind may be ready then.
+        also = [store.TASKS_NAME]
+        return bool(self._place.write(store.CANCEL, (int(self.id), time()), also))
 
 
 def result_of(row: Row, task: Any, alias: str) -> OxliteTaskResult:
@@ -277,23 +279,13 @@ class AttemptContext(tasks.TaskContext):
             self.is_finished, self.returned = True, result
 
         with transaction.atomic(using=place.alias):
-            self._complete_in(place, result)
+            self._complete(result, place.write)
             if not self._is_here:
                 # It may be inside of another atomic(), which can still be rolled back.
                 transaction.on_commit(note, using=place.alias)
             yield connections[place.alias]
         if self._is_here:  # a test's transaction is never committed
             note()
-
-    def _complete_in(self, place: SiteDatabase, result: Any) -> None:
-        encoded = encoded_result(self.name, result)
-        outcome = successful(self.claim, encoded, time())
-        also = [store.TASKS_NAME] if self.claim.is_limited else []
-        if not place.write(outcome.sql, outcome.parameters, also):
-            raise tasks.TaskLost(
-                f"task {self.id} ({self.name}), attempt {self.attempt}, was taken over or"
-                " discarded: nothing of it is committed"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
