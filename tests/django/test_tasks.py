@@ -486,27 +486,67 @@ print({each.wait(20) for each in results}, worker.stop(5))
     ) == ["True SUCCESSFUL", "True FAILED", "['fails: False'] by finish", "{True} True"]
 
 
-def test_at_the_end_of_the_program_what_runs_is_finished(tasks_site: "Site") -> None:
+def finished_at_the_end(site: "Site", task: str) -> list[str]:
+    """What becomes of a task that runs when its program ends; and the notes."""
     assert lines(
+        site,
+        f"""
+worker = start_worker()
+result = tasks.{task}
+while result.status != "RUNNING":
+    result.refresh()
+print(result.id)
+""",
+    ) == ["1"]
+    return lines(
+        site,
+        """
+result = backend.get_result("1")
+print(result.status, [each.traceback for each in result.errors])
+print(list(Note.objects.values_list("text", flat=True)))
+""",
+    )
+
+
+def test_at_the_end_of_the_program_what_runs_is_finished(tasks_site: "Site") -> None:
+    assert finished_at_the_end(tasks_site, "sleep.enqueue(0.5)") == ["SUCCESSFUL []", "[]"]
+
+
+@pytest.mark.skipif(
+    (3, 12) <= sys.version_info < (3, 12, 2),
+    reason="Python 3.12.0 and 3.12.1 begin no thread while a program ends (gh-113964)",
+)
+def test_at_the_end_of_the_program_a_coroutine_is_finished(tasks_site: "Site") -> None:
+    found = finished_at_the_end(tasks_site, "slow_coroutine.enqueue()")
+    assert found == ["SUCCESSFUL []", "['late']"]
+
+
+RECUR = "TASKS['default']['OPTIONS']['recurring'] = %s"
+
+
+def test_what_recurs_is_enqueued_by_a_worker(tasks_site: "Site") -> None:
+    tasks_site.set(RECUR % {"notes.tasks.unserializable": "* * * * * *"})
+    assert "no issues" in tasks_site.manage("check").stdout
+    found = lines(
         tasks_site,
         """
 worker = start_worker()
-results = [tasks.sleep.enqueue(0.5), tasks.slow_coroutine.enqueue()]
-for each in results:
-    while each.status != "RUNNING":
-        each.refresh()
-print(*(each.id for each in results))
+while True:
+    rows = backend.place.query("SELECT name, arguments FROM oxlite_task WHERE status = 'failed'")
+    if rows:
+        break
+print(rows[0][0], rows[0][1])
 """,
-    ) == ["1 2"]
-    assert lines(
-        tasks_site,
-        """
-for number in "12":
-    result = backend.get_result(number)
-    print(result.status, [each.traceback for each in result.errors])
-print(list(Note.objects.values_list("text", flat=True)))
-""",
-    ) == ["SUCCESSFUL []", "SUCCESSFUL []", "['late']"]
+    )
+    assert found == ["notes.tasks.unserializable [[],{}]"]
+
+
+def test_what_cannot_recur_is_refused_by_workers(tasks_site: "Site") -> None:
+    tasks_site.set(RECUR % {"notes.tasks.gone": "* * * * *"})
+    said = tasks_site.manage("oxlite_worker").stderr
+    assert "TASKS['default']['OPTIONS']['recurring']['notes.tasks.gone']: ImportError" in said
+    tasks_site.set("TASKS['default']['OPTIONS']['recurring'] = ['notes.tasks.fail']")
+    assert "has cron lines by the names of tasks" in tasks_site.manage("check").stderr
 
 
 WSGI = """
@@ -622,6 +662,11 @@ def test_system_checks(tasks_site: "Site") -> None:
         ("TASKS['other'] = TASKS['default']", "W003"),
         ("DATABASES['default']['NAME'] = ':memory:'", "W002"),
         ("DATABASES['default']['ENGINE'] = 'django.db.backends.sqlite3'", "E002"),
+        (RECUR % {"notes.tasks.gone": "* * * * *"}, "E003"),
+        (RECUR % {"notes.tasks.plain": "* * * * *"}, "E003"),
+        (RECUR % {"notes.tasks.note": "* * * * *"}, "E003"),
+        (RECUR % {"notes.tasks.fail": "* * * *"}, "E003"),
+        (RECUR % {"notes.tasks.fail": 5}, "E003"),
         ("TASKS['default']['OPTIONS'] = {'database': 'none'}", "E001"),
     ):
         tasks_site.set(said)

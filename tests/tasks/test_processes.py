@@ -51,6 +51,10 @@ def terminates():
 def greedy():
     return len(bytearray(4 << 30))
 
+@queue.task(name="deaf")
+def deaf():
+    time.sleep(3600)
+
 @queue.task(name="stubborn")
 def stubborn():
     try:
@@ -68,7 +72,8 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
     with Queue(tmp_path / "app.db") as queue:
         for name in ("pid", "sleep", "kills", "greedy", "terminates"):
             queue.task(name=name)(_anything)
-        queue.task(name="stubborn", time_limit=0.1)(_anything)
+        for name in ("deaf", "stubborn"):
+            queue.task(name=name, time_limit=0.1)(_anything)
         yield queue
 
 
@@ -266,6 +271,17 @@ def test_a_process_that_is_stopped_for_long_is_killed(queue: Queue) -> None:
 def test_a_time_limit_is_kept_by_a_signal(queue: Queue) -> None:
     with working(queue, "--threads", "1"):
         assert ended(queue.tasks["stubborn"].enqueue()).errors[-1].message == "interrupted"
+
+
+def test_what_does_not_end_after_its_time_limit_costs_its_process(queue: Queue) -> None:
+    # What waits in C hears nothing in a thread that is not the main one.
+    with working(queue, "--threads", "2", "--overtime", "0"):
+        found = ended(queue.tasks["deaf"].enqueue())
+        assert found.status == "failed"
+        assert [error.exception_class_path for error in found.errors] == [
+            "oxlite.tasks.errors.WorkerLost"
+        ] * 3
+        assert ended(queue.tasks["pid"].enqueue()).status == "successful"
 
 
 def test_memory_is_limited(queue: Queue) -> None:

@@ -23,7 +23,9 @@ from oxlite.tasks import (
     TaskLost,
     TaskResult,
     TaskUnsuccessful,
+    clerk,
     current_task,
+    store,
 )
 
 
@@ -285,6 +287,34 @@ def test_a_task_ends_when_its_time_is_over(queue: Queue) -> None:
         assert all(ended(short.enqueue()).return_value == "done" for _ in range(20))
 
 
+def test_a_task_that_does_not_end_is_taken_from_a_worker_that_may_not_be_killed(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clerk, "_OTHERS_WAIT_SECONDS", 0.1)
+    go_on = threading.Event()
+
+    @queue.task(takes_context=True, time_limit=0.05)
+    def deaf(context: TaskContext) -> int:
+        if context.attempt == 1:
+            go_on.wait(LIMIT_SECONDS)  # in C
+        return context.attempt
+
+    try:
+        with queue.worker(threads=2, overtime=0.1):
+            found = ended(deaf.enqueue())
+            assert (found.status, found.attempts, found.return_value) == ("successful", 2, 2)
+            go_on.set()
+    finally:
+        go_on.set()
+    assert queue.get(found.id).return_value == 2
+
+
+@pytest.mark.parametrize("overtime", [-1, "1", True, None])
+def test_overtime_is_a_number_of_seconds(queue: Queue, overtime: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="overtime is a number of seconds"):
+        queue.worker(overtime=overtime)  # type: ignore[arg-type]
+
+
 def test_the_last_writes_are_committed_with_the_completion(queue: Queue) -> None:
     with queue.database.write() as connection:
         connection.execute("CREATE TABLE paid (id INTEGER PRIMARY KEY)")
@@ -396,6 +426,15 @@ def test_ten_thousand_are_scheduled_for_the_same_moment(queue: Queue) -> None:
     queue.enqueue_many(task.using(run_after=0.5), [(n,) for n in range(10_000)])
     with queue.worker():
         until(lambda: not do(queue.path, "SELECT 1 FROM oxlite_task LIMIT 1"))
+
+
+def test_of_more_than_expire_at_once_none_is_run(queue: Queue) -> None:
+    ran: list[int] = []
+    task = queue.task(expires=0.0, keep=None)(ran.append)
+    queue.enqueue_many(task, [(number,) for number in range(2 * store.SLICE)])
+    with queue.worker(threads=1):
+        until(lambda: queue.stats().counts["default"].get("expired") == 2 * store.SLICE)
+    assert not ran
 
 
 def test_what_has_expired_is_not_run(queue: Queue) -> None:

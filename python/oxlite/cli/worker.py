@@ -47,6 +47,14 @@ def worker(
             help="After SIGTERM or Ctrl-C: how long what runs may take; then it is handed back.",
         ),
     ] = 30.0,
+    overtime: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long after its time limit a task may go on; then its process is killed.",
+        ),
+    ] = 30.0,
     log_level: Annotated[
         str,
         typer.Option(metavar="LEVEL", help="What is logged: debug, info, warning or error."),
@@ -74,7 +82,9 @@ def worker(
         )
     names = None if queues is None else [name.strip() for name in queues.split(",")]
     code = run_worker(
-        lambda told: imported_queue(target).worker(names, threads=threads, told=told),
+        lambda told: imported_queue(target).worker(
+            names, threads=threads, told=told, overtime=overtime
+        ),
         processes=processes,
         memory_mebibytes=memory,
         grace=grace,

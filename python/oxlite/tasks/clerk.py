@@ -31,7 +31,6 @@ from oxlite.tasks.claim import Claim, Outcome, described
 from oxlite.tasks.errors import TimeLimitExceeded, WorkerLost
 from oxlite.tasks.roster import Member, Roster
 from oxlite.tasks.schedule import Timetable
-from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
 __all__ = ["Clerk", "FileReplaced"]
 
@@ -69,6 +68,7 @@ class Clerk:
         queues: Whose tasks it claims.
         timetable: What is enqueued from time to time.
         may_be_killed: Whether the process is there for this alone.
+        overtime: For how many seconds a task may go on after its time limit.
     """
 
     def __init__(
@@ -77,11 +77,13 @@ class Clerk:
         queues: Iterable[str],
         timetable: Timetable,
         may_be_killed: bool,
+        overtime: float,
     ) -> None:
         self._database = database
         self._queues = json.dumps(list(queues))
         self._timetable = timetable
         self._may_be_killed = may_be_killed
+        self._overtime = overtime + _OTHERS_WAIT_SECONDS
         self._announcement = Announcement.of_rows(database.path, store.TOPIC_PREFIX)
         self._poll = select.poll()
         self._bell = Bell(self._poll)
@@ -354,8 +356,7 @@ class Clerk:
         return {row[0] for row in lost} | {f"{store.RESULTS_NAME}{row[1]}" for row in lost}
 
     def _claimed(self, connection: Connection, now: float, free: int) -> list[Claim]:
-        overtime = OVERTIME_SECONDS + _OTHERS_WAIT_SECONDS
-        parameters = (self.name, now, self._queues, free, overtime)
+        parameters = (self.name, now, self._queues, free, self._overtime)
         claims = [Claim.of(row) for row in rows_of(connection, store.CLAIM, parameters)]
         claims.sort(key=lambda claim: (-claim.priority, claim.id))
         return claims

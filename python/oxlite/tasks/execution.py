@@ -21,7 +21,7 @@ from oxlite.tasks.claim import Claim, Outcome
 from oxlite.tasks.context import TaskContext, running
 from oxlite.tasks.coroutines import run_coroutine
 from oxlite.tasks.errors import Retry, TaskCancelled, TaskLost, UnfitArguments, UnknownTask
-from oxlite.tasks.time_limit import OVERTIME_SECONDS, call_within
+from oxlite.tasks.time_limit import call_within
 
 __all__ = ["Definition", "Execution", "Registry"]
 
@@ -72,15 +72,18 @@ class Execution:
     Args:
         registry: Who knows the tasks.
         told: See ``Worker``.
+        overtime: See there.
     """
 
     def __init__(
         self,
         registry: Registry,
         told: Callable[[int, float | None], None] | None,
+        overtime: float,
     ) -> None:
         self._registry = registry
         self._told = told
+        self._overtime = overtime
 
     def outcome(self, claim: Claim) -> Outcome | None:
         """Run it; what is to be written of it, ``None`` if that is done already."""
@@ -136,7 +139,7 @@ class Execution:
             result = call()
             return run_coroutine(result, None) if definition.is_coroutine_function else result
         if told is not None:
-            told(claim.id, time.monotonic() + limit + OVERTIME_SECONDS)
+            told(claim.id, time.monotonic() + limit + self._overtime)
         try:
             if definition.is_coroutine_function:
                 return run_coroutine(call(), limit)

@@ -32,6 +32,7 @@ from oxlite.tasks.result import Row, TaskResult
 from oxlite.tasks.schedule import Recurring, recurring
 from oxlite.tasks.statistics import QueueStatistics, statistics
 from oxlite.tasks.task import Task, TaskOptions
+from oxlite.tasks.time_limit import OVERTIME_SECONDS
 from oxlite.tasks.worker import Worker
 
 __all__ = ["Queue"]
@@ -302,6 +303,7 @@ class Queue:
         *,
         threads: int = 4,
         told: Callable[[int, float | None], None] | None = None,
+        overtime: float = OVERTIME_SECONDS,
     ) -> Worker:
         """A worker in this process: begun by ``with``, or its ``start``.
 
@@ -310,6 +312,11 @@ class Queue:
             threads: So many run at the same time.
             told: If the process is there for it alone: called with a task's number and when it is
                 to have ended, as ``time.monotonic`` counts; and with ``None`` when it has.
+            overtime: For how many seconds a task may go on after its time limit. Then its process
+                is killed, if that is there for it alone, or the task is taken from it.
+
+        Raises:
+            TypeError, ValueError: A number that none can have.
         """
         worker = Worker(
             self.database,
@@ -318,6 +325,7 @@ class Queue:
             threads=threads,
             recurring=self._recurring.values(),
             told=told,
+            overtime=overtime,
         )
         self._workers.add(worker)
         return worker

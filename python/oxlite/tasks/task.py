@@ -19,7 +19,7 @@ from oxlite.tasks.result import TaskResult
 if TYPE_CHECKING:
     from oxlite.tasks.queue import Queue
 
-__all__ = ["PRIORITIES", "Task", "TaskOptions", "called"]
+__all__ = ["PRIORITIES", "Task", "TaskOptions", "called", "check_seconds"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -114,7 +114,9 @@ class Task(Generic[_P, _R]):
         if self.limit is not None:
             _check_count("limit", self.limit, 1)
         for name in ("retry_delay", "retry_delay_at_most", "time_limit", "keep"):
-            _check_seconds(name, getattr(self, name), is_zero_allowed=name != "time_limit")
+            value = getattr(self, name)
+            if value is not None or name not in ("time_limit", "keep"):
+                check_seconds(name, value, is_zero_allowed=name != "time_limit")
         for name in ("run_after", "expires"):
             instant(name, getattr(self, name), 0.0)
         if self.limit_key is not None and self.limit is None:
@@ -284,9 +286,12 @@ def _check_count(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} is a whole number of {least} or more, not {value!r}")
 
 
-def _check_seconds(name: str, value: object, is_zero_allowed: bool) -> None:
-    if value is None and name in ("time_limit", "keep"):
-        return
+def check_seconds(name: str, value: object, is_zero_allowed: bool) -> None:
+    """Refuse what is no number of seconds.
+
+    Raises:
+        TypeError, ValueError: It is of another type, or out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is a number of seconds, not {type(value).__name__}")
     if not 0 <= value <= _SECONDS_AT_MOST or (value == 0 and not is_zero_allowed):

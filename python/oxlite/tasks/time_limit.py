@@ -29,7 +29,8 @@ _FORGETS_AT: Final = 512
 _SLEEP_AT_MOST_SECONDS: Final = 86_400.0
 
 OVERTIME_SECONDS: Final = 30.0
-"""So long after its time limit the process of a task is ended that has not ended."""
+"""Unless another is said: so long after its time limit the process of a task is killed that has not
+ended."""
 
 
 def call_within(seconds: float, function: Callable[[], _T], by_signal: bool) -> _T:

@@ -19,6 +19,8 @@ from oxlite.tasks.clerk import Clerk
 from oxlite.tasks.desk import Desk, Seat
 from oxlite.tasks.execution import Execution, Registry
 from oxlite.tasks.schedule import Recurring, Timetable
+from oxlite.tasks.task import check_seconds
+from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
 __all__ = ["Worker"]
 
@@ -37,6 +39,8 @@ class Worker:
         told: If the process is there for this worker: called with a task's number and when it is to
             have ended, as ``time.monotonic`` counts, and with ``None`` when it has. Whoever is told
             ends the process if it does not. Time limits are kept by signals then.
+        overtime: For how many seconds a task may go on after its time limit. Then its process is
+            killed, if that is there for this worker, or the task is taken from it.
     """
 
     def __init__(
@@ -48,15 +52,17 @@ class Worker:
         threads: int = 4,
         recurring: Iterable[Recurring] = (),
         told: Callable[[int, float | None], None] | None = None,
+        overtime: float = OVERTIME_SECONDS,
     ) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise ValueError(f"threads is a whole number of 1 or more, not {threads!r}")
+        check_seconds("overtime", overtime, is_zero_allowed=True)
         names = list(queues)
         self._about = f"{', '.join(names)} in {database.path}, {threads} at the same time"
         timetable = Timetable(recurring)
-        self._clerk = Clerk(database, names, timetable, may_be_killed=told is not None)
+        self._clerk = Clerk(database, names, timetable, told is not None, overtime)
         self._desk = Desk(self._clerk)
-        self._execution = Execution(registry, told)
+        self._execution = Execution(registry, told, overtime)
         self._count = threads
         self._threads: list[threading.Thread] = []
         self._at_work: set[int] = set()

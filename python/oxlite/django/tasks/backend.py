@@ -25,6 +25,7 @@ from oxlite.django.sqlite3.base import DatabaseWrapper
 from oxlite.django.sqlite3.validation import database_file
 from oxlite.django.tasks.place import OwnFile, Place, SiteDatabase
 from oxlite.django.tasks.task import OxliteTask, OxliteTaskResult, as_set, inner, result_of
+from oxlite.django.tasks.timetable import faults_in
 from oxlite.django.tasks.words import (
     BaseTaskBackend,
     InvalidTask,
@@ -40,7 +41,7 @@ from oxlite.tasks.result import Row
 __all__ = ["OxliteBackend", "backends"]
 
 _OF_TASKS: Final = ("retries", "retry_delay", "retry_delay_at_most", "time_limit", "keep")
-_OPTIONS: Final = ("database", "path", "profile", *_OF_TASKS)
+_OPTIONS: Final = ("database", "path", "profile", "recurring", *_OF_TASKS)
 
 
 class OxliteBackend(BaseTaskBackend):
@@ -54,6 +55,7 @@ class OxliteBackend(BaseTaskBackend):
       ``atomic()`` waits for the commit; a process that is killed between the two loses the task.
     - ``retries``, ``retry_delay``, ``retry_delay_at_most``, ``time_limit``, ``keep``: for tasks
       that say nothing else: see ``oxlite.tasks.Task``.
+    - ``recurring``: what workers enqueue by themselves: cron lines by the names of tasks.
     """
 
     task_class = OxliteTask
@@ -78,6 +80,12 @@ class OxliteBackend(BaseTaskBackend):
                 " in DATABASES"
             )
         self.defaults = {name: options[name] for name in _OF_TASKS if name in options}
+        self.recurring: Mapping[str, str] = options.get("recurring", {})
+        if not isinstance(self.recurring, Mapping):
+            raise ImproperlyConfigured(
+                f"{where}['recurring'] has cron lines by the names of tasks, such as"
+                " {'shop.tasks.tidy': '30 4 * * *'}"
+            )
         self.place: Place
         if "path" in options:
             profile = options.get("profile", "web")
@@ -170,6 +178,7 @@ class OxliteBackend(BaseTaskBackend):
                     id="oxlite.tasks.W001",
                 )
             )
+        found += [checks.Error(fault, id="oxlite.tasks.E003") for fault in faults_in(self)]
         for other in backends():
             is_shared = self.alias < other.alias and _identity(other.place) == _identity(self.place)
             shared = self.queues & other.queues or not (self.queues and other.queues)

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from oxlite.django.tasks.backend import OxliteBackend
 from oxlite.django.tasks.registry import SiteRegistry
 from oxlite.django.tasks.task import AttemptContext, OxliteTaskResult
+from oxlite.django.tasks.timetable import recurring_of
 from oxlite.django.tasks.words import (
     DEFAULT_TASK_BACKEND_ALIAS,
     TaskResultDoesNotExist,
@@ -23,6 +24,7 @@ from oxlite.django.tasks.words import (
 from oxlite.tasks import Worker, store
 from oxlite.tasks.claim import Claim, handed_back
 from oxlite.tasks.execution import Execution
+from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
 __all__ = ["at_end", "backend_of", "run_ready_tasks", "start_worker", "worker_of"]
 
@@ -50,6 +52,7 @@ def worker_of(
     queue_names: Sequence[str] | None = None,
     threads: int = 4,
     told: Callable[[int, float | None], None] | None = None,
+    overtime: float = OVERTIME_SECONDS,
 ) -> Worker:
     """A worker in this process.
 
@@ -58,14 +61,24 @@ def worker_of(
         queue_names: Of which queues; by default of all of the backend's.
         threads: So many at the same time.
         told: See ``oxlite.tasks.Worker``.
+        overtime: See there.
 
     Raises:
-        ImproperlyConfigured: The database is in memory, or it is not known of which queues.
+        ImproperlyConfigured: The database is in memory, it is not known of which queues, or what is
+            to recur cannot.
     """
     database = backend.place.queue.database
     registry = SiteRegistry(backend, database)
     names = _queue_names(backend, queue_names)
-    return Worker(database, registry, names, threads=threads, told=told)
+    return Worker(
+        database,
+        registry,
+        names,
+        threads=threads,
+        recurring=recurring_of(backend),
+        told=told,
+        overtime=overtime,
+    )
 
 
 def start_worker(
@@ -121,7 +134,7 @@ def run_ready_tasks(
     """
     of = backend_of(backend)
     registry = SiteRegistry(of, None)
-    execution = Execution(registry, None)
+    execution = Execution(registry, None, OVERTIME_SECONDS)
     names = json.dumps(_queue_names(of, queue_names))
     found: list[OxliteTaskResult] = []
     while at_most is None or len(found) < at_most:

@@ -15,6 +15,7 @@ from django.db import connections
 from django.utils import autoreload
 
 from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.timetable import recurring_of
 from oxlite.django.tasks.words import DEFAULT_TASK_BACKEND_ALIAS, InvalidTaskBackend
 from oxlite.django.tasks.work import at_end, backend_of, worker_of
 from oxlite.tasks.service import run_worker, set_up_logging
@@ -55,6 +56,13 @@ class Command(BaseCommand):
             help="for how many seconds what runs may go on after the signal; 30",
         )
         parser.add_argument(
+            "--overtime",
+            type=_seconds,
+            default=30.0,
+            help="for how many seconds a task may go on after its time limit; then its process is"
+            " killed; 30",
+        )
+        parser.add_argument(
             "--reload",
             action=argparse.BooleanOptionalAction,
             default=settings.DEBUG,
@@ -70,6 +78,7 @@ class Command(BaseCommand):
         try:
             backend = backend_of(options["backend"])
             _ = backend.place.queue.path  # raises where no worker can be
+            recurring_of(backend)
         except (ImproperlyConfigured, InvalidTaskBackend) as error:
             raise CommandError(str(error)) from None
         level = _LEVELS.get(options["verbosity"], logging.DEBUG)
@@ -79,7 +88,9 @@ class Command(BaseCommand):
             return
         connections.close_all()
         code = run_worker(
-            lambda told: worker_of(backend, options["queues"], options["threads"], told),
+            lambda told: worker_of(
+                backend, options["queues"], options["threads"], told, options["overtime"]
+            ),
             processes=options["processes"],
             memory_mebibytes=options["memory"],
             grace=options["grace"],
