@@ -6,7 +6,8 @@ Invariants:
 - A statement returns tuples, whatever the connection makes of rows for others.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oxlite._native import Announcement
@@ -15,7 +16,7 @@ from oxlite.sqlite3 import Connection, OperationalError
 if TYPE_CHECKING:
     from oxlite import Database, aio
 
-__all__ = ["OwnTables", "rows_of", "text_of"]
+__all__ = ["OwnTables", "in_transaction", "rows_of", "text_of"]
 
 
 class OwnTables:
@@ -62,17 +63,8 @@ class OwnTables:
         """
         if self.is_found(rows_of(connection, self.find)):
             return
-        if connection.in_transaction:
+        with in_transaction(connection):
             self._make(connection)
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._make(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def execute(
         self,
@@ -208,6 +200,22 @@ class OwnTables:
         if not self.is_found(await database.query(self.find)):
             async with database.write() as writer:
                 await writer.run_sync(self.prepare)
+
+
+@contextmanager
+def in_transaction(connection: Connection) -> Iterator[None]:
+    """A block that is part of the transaction that is open, or one of its own."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def rows_of(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:

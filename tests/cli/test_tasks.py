@@ -56,6 +56,14 @@ def test_tasks_are_retried_discarded_and_cancelled(
     assert capsys.readouterr().out.endswith("2 tasks to run again\n")
     assert main(["tasks", "discard", str(file), "--all", "--name", "app.fails"]) == 0
     assert statuses(file) == ["ready", "successful", "ready"]
+    assert main(["tasks", "cancel", str(file)]) == 2
+    assert "name tasks by their numbers" in capsys.readouterr().err
+    assert main(["tasks", "retry", str(file), "3", "--status", "failed"]) == 2
+    assert "go with --all" in capsys.readouterr().err
+    assert main(["tasks", "pause", str(file), "male"]) == 0
+    assert "No task is in male now" in capsys.readouterr().err
+    assert main(["tasks", "stats", str(file)]) == 0
+    assert "male (paused)" in capsys.readouterr().out
     assert main(["tasks", "retry", str(file), "3", "99"]) == 1
     assert "2 are not there, or not in a status for that" in capsys.readouterr().err
 

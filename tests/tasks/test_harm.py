@@ -7,7 +7,7 @@ import sqlite3 as stdlib
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ import pytest
 from tests.wait import LIMIT_SECONDS, until
 
 import oxlite
+from oxlite import sqlite3
 from oxlite.tasks import Queue, Retry, TaskContext, TaskResult, schedule
+from oxlite.tasks import worker as worker_module
+from oxlite.tasks.claim import Claim
 
 
 @pytest.fixture
@@ -223,6 +226,99 @@ def test_a_task_that_forks_is_alone_in_its_child(queue: Queue) -> None:
         assert [ended(one).return_value for one in results] == [[1, 2]] * 3
         assert ended(add.enqueue(4)).return_value == 4
     assert queue.stats().workers == 0
+
+
+def test_a_child_may_stop_the_worker_of_its_parent(queue: Queue) -> None:
+    go_on = threading.Event()
+    waits = queue.task(name="wait")(lambda: go_on.wait(LIMIT_SECONDS) and None)
+    worker = queue.worker(threads=1)
+    worker.start()
+    result = waits.enqueue()
+    until(lambda: worker.running)
+    with closing(stdlib.connect(queue.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        go_on.set()
+        until(lambda: not worker.running)
+        time.sleep(0.05)  # what it came to waits for the lock, most likely
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if worker.stop(0.0) else 1)
+    ended_with: list[int] = []
+
+    def has_ended() -> bool:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        ended_with.append(status)
+        return pid == child
+
+    until(has_ended)
+    assert ended_with[-1] == 0
+    assert ended(result).status == "successful"
+    assert ended(queue.task(name="add")(lambda: 7).enqueue()).return_value == 7
+    worker.stop()
+
+
+def test_claims_of_which_nobody_has_heard_are_handed_back(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are committed, and the answer is an error."""
+    attempts: list[int] = []
+
+    @queue.task(takes_context=True)
+    def note(context: TaskContext) -> int:
+        attempts.append(context.attempt)
+        return context.attempt
+
+    database = queue.database
+    begin = database.write
+    is_lost = threading.Event()
+
+    @contextmanager
+    def write() -> Iterator[sqlite3.Connection]:
+        with begin() as connection:
+            yield connection
+            is_claimed = connection.execute(
+                "SELECT 1 FROM oxlite_task WHERE status = 'running'"
+            ).fetchone()
+        if is_claimed and not is_lost.is_set():
+            is_lost.set()
+            raise sqlite3.OperationalError("the outcome is unknown")
+
+    with queue.worker(threads=2):
+        # Only the worker writes by that: results are enqueued by another program.
+        monkeypatch.setattr(database, "write", write)
+        for _ in range(3):
+            do(queue.path, "INSERT INTO oxlite_task (name) VALUES (?)", note.name)
+        results = [ended(queue.get(number)) for number in (1, 2, 3)]
+    assert is_lost.is_set()
+    assert len(attempts) == 3
+    assert max(result.attempts for result in results) == 2
+
+
+def test_what_is_raised_around_a_task_costs_no_thread(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "_AROUND_SECONDS", 0.0)
+    real = queue.context
+    raised: list[int] = []
+
+    def context(claim: Claim) -> TaskContext:
+        if not raised:
+            raised.append(claim.id)
+            raise SystemExit
+        return real(claim)
+
+    monkeypatch.setattr(queue, "context", context)
+    task = queue.task(name="add")(lambda: 7)
+    with queue.worker(threads=1):
+        found = ended(task.enqueue())
+        assert (found.return_value, found.attempts) == (7, 2)
+        assert found.errors[0].exception_class_path == "builtins.SystemExit"
+
+
+def test_errors_that_are_no_list_are_none(queue: Queue) -> None:
+    result = queue.task(name="add")(lambda: 7).enqueue()
+    do(queue.path, "UPDATE oxlite_task SET errors = '5'")
+    assert queue.get(result.id).errors == []
 
 
 def test_what_does_not_end_is_taken_over(queue: Queue) -> None:

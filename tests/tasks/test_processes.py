@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -282,6 +283,19 @@ def test_what_does_not_end_after_its_time_limit_costs_its_process(queue: Queue) 
             "oxlite.tasks.errors.WorkerLost"
         ] * 3
         assert ended(queue.tasks["pid"].enqueue()).status == "successful"
+
+
+def test_where_no_process_can_be_begun_one_is_begun_later(queue: Queue) -> None:
+    with working(queue, "--threads", "1") as program:
+        supervisor = program.process.pid
+        limits = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (4, limits[1]))
+        os.kill(program.processes()[0], signal.SIGKILL)
+        until(lambda: "no process can be begun" in program.said())
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, limits)
+        assert ended(queue.tasks["pid"].enqueue()).status == "successful"
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(LIMIT_SECONDS) == 0
 
 
 def test_memory_is_limited(queue: Queue) -> None:

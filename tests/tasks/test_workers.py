@@ -21,6 +21,7 @@ from oxlite.tasks import (
     TaskContext,
     TaskError,
     TaskLost,
+    TaskNotFound,
     TaskResult,
     TaskUnsuccessful,
     clerk,
@@ -478,6 +479,81 @@ def test_a_task_recurs(queue: Queue) -> None:
 def test_what_is_no_cron_line_is_refused(queue: Queue, cron: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         queue.task(cron=cron)(lambda: None)
+
+
+def test_a_clock_that_was_ahead_keeps_nothing_from_recurring(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[int] = []
+
+    @queue.task(cron="* * * * * *")
+    def tick() -> None:
+        ran.append(1)
+
+    with queue.worker():
+        until(lambda: ran)
+    do(queue.path, "UPDATE oxlite_task_schedule SET due_at = due_at + 365 * 86400")
+    count = len(ran)
+    with queue.worker():
+        until(lambda: len(ran) > count)
+    assert "the clock was set back" in caplog.text
+    [(due_at,)] = do(queue.path, "SELECT due_at FROM oxlite_task_schedule")
+    assert due_at <= time.time()
+
+
+def test_whose_end_was_asked_for_does_not_run_again(queue: Queue) -> None:
+    attempts: list[int] = []
+    go_on = threading.Event()
+
+    @queue.task(takes_context=True, retries=5, retry_delay=0)
+    def fails(context: TaskContext) -> None:
+        attempts.append(context.attempt)
+        go_on.wait(LIMIT_SECONDS)
+        raise ValueError("not again")
+
+    with queue.worker():
+        result = fails.enqueue()
+        until(lambda: attempts)
+        assert queue.cancel(result.id) == "running"
+        go_on.set()
+        assert ended(result).status == "cancelled"
+    assert attempts == [1]
+    assert result.errors[-1].message == "not again"
+    assert result.finished_at is not None
+
+
+def test_whose_end_was_asked_for_is_not_handed_back(queue: Queue) -> None:
+    go_on = threading.Event()
+    task = queue.task(name="wait")(lambda: go_on.wait(LIMIT_SECONDS) and None)
+    worker = queue.worker(threads=2)
+    worker.start()
+    both = [task.enqueue(), task.enqueue()]
+    until(lambda: len(worker.running) == 2)
+    queue.cancel(both[0].id)
+    assert not worker.stop(0.0)
+    assert [queue.get(one.id).status for one in both] == ["cancelled", "ready"]
+    assert both[0].wait(0)
+    go_on.set()
+
+
+def test_who_waits_for_what_is_discarded_hears_of_it(queue: Queue) -> None:
+    result = queue.task(name="add")(lambda: None).enqueue()
+    found: list[object] = []
+
+    def wait() -> None:
+        try:
+            found.append(result.wait(LIMIT_SECONDS))
+        except TaskNotFound as error:
+            found.append(error)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    time.sleep(0.1)  # it waits, most likely
+    began = time.monotonic()
+    assert queue.discard(result.id)
+    waiter.join()
+    assert isinstance(found[0], TaskNotFound)
+    assert time.monotonic() - began < LIMIT_SECONDS / 2
 
 
 def test_another_programs_task_is_run_soon(queue: Queue) -> None:

@@ -67,6 +67,10 @@ def _stats(file: _File, as_json: _Json = False) -> None:
         return
     from rich.table import Table
 
+    counts_of: dict[str, dict[str, int]] = {
+        **{name: {} for name in found.paused},
+        **found.counts,
+    }
     table = Table(title=f"Tasks in {file}; {found.workers} workers", title_justify="left")
     table.add_column("queue", style="bold")
     statuses = sorted({status for counts in found.counts.values() for status in counts})
@@ -74,7 +78,7 @@ def _stats(file: _File, as_json: _Json = False) -> None:
         table.add_column(status, justify="right")
     for heading in ("ready for", "waited ms\np50, p99", "took ms\np50, p99"):
         table.add_column(heading, justify="right")
-    for name, counts in sorted(found.counts.items()):
+    for name, counts in sorted(counts_of.items()):
         table.add_row(
             f"{name} (paused)" if name in found.paused else name,
             *(f"{counts.get(status, 0):,}" for status in statuses),
@@ -148,7 +152,7 @@ def _retry(
 
     For example: oxlite tasks retry app.db --all --name app.send_mail
     """
-    _each(file, ids, is_all, status or "failed", name, "retry", "to run again")
+    _each(file, ids, is_all, status, name, "retry", "to run again")
 
 
 @tasks.command("discard")
@@ -159,7 +163,7 @@ def _discard(
 
     For example: oxlite tasks discard app.db 17 18
     """
-    _each(file, ids, is_all, status or "failed", name, "discard", "discarded")
+    _each(file, ids, is_all, status, name, "discard", "discarded")
 
 
 @tasks.command("cancel")
@@ -168,7 +172,9 @@ def _cancel(file: _File, ids: _Ids = None) -> None:
 
     For example: oxlite tasks cancel app.db 17
     """
-    _each(file, ids, False, "ready", None, "cancel", "cancelled, or asked to end")
+    if not ids:
+        raise typer.BadParameter("name tasks by their numbers")
+    _each(file, ids, False, None, None, "cancel", "cancelled, or asked to end")
 
 
 @tasks.command("pause")
@@ -183,8 +189,11 @@ def _pause(
     from oxlite.cli.target import queue_of_file
 
     with queue_of_file(file) as queue:
+        is_known = queue_name in queue.stats().counts
         queue.pause(queue_name)
     typer.echo(f"{queue_name} is paused; go on: oxlite tasks resume {file} {queue_name}")
+    if not is_known:
+        typer.echo(f"No task is in {queue_name} now", err=True)
 
 
 @tasks.command("resume")
@@ -207,7 +216,7 @@ def _each(
     file: Path,
     ids: list[int] | None,
     is_all: bool,
-    status: str,
+    status: str | None,
     name: str | None,
     method: str,
     done: str,
@@ -218,9 +227,11 @@ def _each(
     _check_status(status)
     if bool(ids) == is_all:
         raise typer.BadParameter("name tasks by their numbers, or say --all: one of the two")
+    if ids and (status or name):
+        raise typer.BadParameter("--status and --name go with --all, not with numbers")
     count, refused = 0, 0
     with queue_of_file(file) as queue:
-        for number in ids or queue.ids(status=status, name=name):
+        for number in ids or queue.ids(status=status or "failed", name=name):
             try:
                 count += bool(getattr(queue, method)(number))
             except IntegrityError:  # another one with its unique key waits or runs

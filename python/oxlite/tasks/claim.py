@@ -4,6 +4,7 @@ Invariant: an outcome concerns one attempt. Where that counts no more, it change
 """
 
 import json
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -70,12 +71,21 @@ class Claim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A statement that says what has become of a claim; it returns a row if that still counts."""
+    """A statement that says what has become of a claim; it returns a row if that still counts.
+
+    Attributes:
+        claim: The claim.
+        status: What the task is then.
+        sql: The statement.
+        parameters: Its parameters.
+        then: Called when it was written, if it counts; waits for nobody.
+    """
 
     claim: Claim
     status: str
     sql: str
     parameters: tuple[Any, ...]
+    then: Callable[[], None] | None = None
 
 
 def successful(claim: Claim, result: str | None, now: float) -> Outcome:
@@ -102,7 +112,7 @@ def again(claim: Claim, error: str, now: float, delay: float) -> Outcome:
 
 def handed_back(claim: Claim) -> Outcome:
     """Others are to run it, as if it had not been claimed."""
-    return Outcome(claim, store.READY, store.HAND_BACK, (claim.id, claim.attempt))
+    return Outcome(claim, store.READY, store.HAND_BACK, (claim.id, claim.attempt, time.time()))
 
 
 def described(error: BaseException, claim: Claim | None, now: float) -> str:

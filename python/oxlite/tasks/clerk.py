@@ -9,6 +9,8 @@ Invariants:
   stands in the file, when a worker's end is heard, or after what it has written itself.
 - No more is claimed than is asked for.
 - An outcome that could not be written is kept, and written later.
+- What stands in the file as its own is what it has given out: after an error, of which nobody can
+  tell whether claims were committed before, the others are handed back.
 - After it has left, no task in the file is its own.
 """
 
@@ -18,7 +20,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from oxlite import Database, sqlite3
@@ -92,6 +94,8 @@ class Clerk:
         self._me: Member | None = None
         self._pid = os.getpid()
         self._pending: list[Outcome] = []
+        self._then: list[Callable[[], None]] = []
+        self._is_unsure = False
         # The signal up to which all was looked at; ``None``: it is to be looked at in any case.
         self._seen: int | None = None
         self._due_at: float | None = None
@@ -149,7 +153,8 @@ class Clerk:
                 try:
                     with self._database.write() as connection:
                         names = self._written(connection)
-                        names |= self._write(connection, store.LEAVE_RUNNING, (self.name,))
+                        left = (self.name, "[]", time.time())
+                        names |= self._write(connection, store.LEAVE_RUNNING, left)
                         names |= self._write(connection, store.LEAVE, (self.name,))
                         self._announce(connection, names)
                     break
@@ -163,7 +168,7 @@ class Clerk:
                         )
                         return False
                 time.sleep(_TRY_AGAIN_AFTER_SECONDS)
-            self._pending.clear()
+            self._note_written()
             self._roster.leave()
             self._poll.unregister(self._hearing.fileno())
             self._hearing.close()
@@ -176,10 +181,17 @@ class Clerk:
 
     # What is done.
 
-    def round(self, outcomes: list[Outcome], free: int) -> list[Claim]:
+    def round(
+        self, outcomes: list[Outcome], free: int, given: Callable[[], list[int]]
+    ) -> list[Claim]:
         """Write outcomes and do what is due; claim so many tasks at most.
 
         A failure of the file's is said in the log, and all of it tried again later.
+
+        Args:
+            outcomes: What has become of tasks.
+            free: How many are claimed at most.
+            given: Says which tasks were given out and have not come to what was handed in here.
 
         Raises:
             oxlite.sqlite3.ProgrammingError: The database is closed.
@@ -190,12 +202,13 @@ class Clerk:
             if self._hearing is None or time.monotonic() < self._try_again_at:
                 return []
             try:
-                return self._round(self._hearing, free)
+                return self._round(self._hearing, free, given)
             except (ProgrammingError, FileReplaced):
                 raise
             except Exception as error:
                 self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER_SECONDS
                 self._seen = None
+                self._is_unsure = True
                 if time.monotonic() - self._said >= _SAY_AGAIN_AFTER_SECONDS:
                     self._said = time.monotonic()
                     is_known = isinstance(error, sqlite3.Error | OSError)
@@ -232,7 +245,7 @@ class Clerk:
     def _has_news(self, hearing: Hearing) -> bool:
         return self._seen is None or hearing.has_newer(self._seen)
 
-    def _round(self, hearing: Hearing, free: int) -> list[Claim]:
+    def _round(self, hearing: Hearing, free: int, given: Callable[[], list[int]]) -> list[Claim]:
         now = time.time()
         is_time = time.monotonic() >= self._look_at
         if is_time:
@@ -246,16 +259,20 @@ class Clerk:
             # Where none is free it is looked at again by whoever becomes free.
             self._seen = None if is_ready and not free else seen
         is_due = self._is_due(now)
-        if not (self._pending or is_due or (is_ready and free)):
+        if not (self._pending or is_due or (is_ready and free) or self._is_unsure):
             return []
         overdue: list[tuple[str, int, int]] = []
         with self._database.write() as connection:
             names = self._written(connection)
+            if self._is_unsure:
+                known = (self.name, json.dumps(given()), now)
+                names |= self._write(connection, store.LEAVE_RUNNING, known)
             if is_due:
                 names |= self._do_due(connection, now, overdue)
             claims = self._claimed(connection, now, free) if free else []
             self._announce(connection, names)
-        self._pending.clear()
+        self._is_unsure = False
+        self._note_written()
         if is_due or len(claims) >= free:
             self._seen = None  # there may be more
         if is_due:
@@ -303,6 +320,7 @@ class Clerk:
     def _written(self, connection: Connection) -> set[str]:
         """Write all outcomes; what is to be signalled."""
         names: set[str] = set()
+        self._then.clear()
         for outcome in self._pending:
             found = self._write(connection, outcome.sql, outcome.parameters)
             if not found:
@@ -313,10 +331,19 @@ class Clerk:
                     outcome.claim.name,
                     outcome.claim.attempt,
                 )
+            elif outcome.then is not None:
+                self._then.append(outcome.then)
             names |= found
             if outcome.claim.is_limited:
                 names.add(store.TASKS_NAME)  # the next one of that key may be ready
         return names
+
+    def _note_written(self) -> None:
+        """All outcomes are committed."""
+        self._pending.clear()
+        for then in self._then:
+            then()
+        self._then.clear()
 
     def _do_due(
         self, connection: Connection, now: float, overdue: list[tuple[str, int, int]]

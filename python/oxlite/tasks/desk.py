@@ -88,7 +88,7 @@ class Desk:
         if not serves:
             self._clerk.ring()
             return
-        self._clerk.round(self._handed_in(), 0)
+        self._clerk.round(self._handed_in(), 0, self._given_out)
         with self._lock:
             self._pass_on()
 
@@ -119,6 +119,11 @@ class Desk:
             outcomes, self._outcomes = self._outcomes, []
         return outcomes
 
+    def _given_out(self) -> list[int]:
+        """The tasks that somebody has, or has handed in since the clerk was called."""
+        with self._lock:
+            return [*self._running, *(outcome.claim.id for outcome in self._outcomes)]
+
     def _served(self, seat: Seat) -> Claim | None:
         """Serve, until there is a task for oneself, or none any more."""
         try:
@@ -136,7 +141,7 @@ class Desk:
             outcomes = self._handed_in()
             free = 0 if self._is_closed else len(self._free)
             try:
-                claims = self._clerk.round(outcomes, free)
+                claims = self._clerk.round(outcomes, free, self._given_out)
             except (ProgrammingError, FileReplaced) as error:
                 # Nothing can be written any more, whatever one waits for.
                 _log.critical("the worker ends: %s", error)

@@ -62,8 +62,19 @@ class Registry(Protocol):
 
     def ends(
         self, context: TaskContext, outcome: Outcome | None, error: BaseException | None
-    ) -> None:
-        """Called after it, with what it has raised; before the outcome is written."""
+    ) -> Callable[[], None] | None:
+        """Called after it, with what it has raised.
+
+        Returns:
+            What is to be called when the outcome was written, if it counts.
+        """
+
+    def drain(self, seconds: float) -> None:
+        """Called at the end of a worker: what ``ends`` has returned is done when it returns."""
+
+    @property
+    def tells_of_failures(self) -> bool:
+        """Whether somebody else logs what tasks have failed of."""
 
 
 class Execution:
@@ -127,10 +138,20 @@ class Execution:
             raised = error
             outcome = self._after(error, claim, context, definition)
         try:
-            self._registry.ends(context, outcome, raised)
+            then = self._registry.ends(context, outcome, raised)
         except Exception:  # it is not the task
             _log.exception("after task %d (%s)", claim.id, claim.name)
-        return outcome
+            return outcome
+        if then is None:
+            return outcome
+        if outcome is None:
+            then()  # it has written that itself
+            return None
+        return outcome._replace(then=then)
+
+    def drain(self, seconds: float) -> None:
+        """Wait until who is to hear of what was written has heard, for so long at the most."""
+        self._registry.drain(seconds)
 
     def _called(self, claim: Claim, definition: Definition, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         """What a task returns, within its time."""
@@ -182,7 +203,8 @@ class Execution:
                 return outcomes.again(claim, described, now, delay)
         elif claim.failures < claim.retries:
             return outcomes.again(claim, described, now, _delay(definition, claim, error))
-        _log.error("task %d (%s) has failed", claim.id, claim.name, exc_info=error)
+        traceback = None if self._registry.tells_of_failures else error
+        _log.error("task %d (%s) has failed", claim.id, claim.name, exc_info=traceback)
         return outcomes.failed(claim, described, now)
 
 

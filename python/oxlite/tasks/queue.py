@@ -22,7 +22,7 @@ from oxlite import Database, aio
 from oxlite._native import Announcement, Hearing
 from oxlite.connection import ProfileName
 from oxlite.notifications import joined
-from oxlite.own_tables import rows_of
+from oxlite.own_tables import in_transaction, rows_of
 from oxlite.sqlite3 import Connection
 from oxlite.tasks import store
 from oxlite.tasks.claim import Claim, Outcome
@@ -157,12 +157,13 @@ class Queue:
         """
         now = time.time()
         calls = [task.parameters(tuple(args), {}, now) for args in arguments]
-        if task.connection is not None:
-            driver = joined(task.connection)
-            self._announcement().check(driver)
+        if task.connection is None:
+            with self.database.write() as connection:
+                return self._enqueued_all(connection, calls)
+        driver = joined(task.connection)
+        self._announcement().check(driver)
+        with in_transaction(driver):
             return self._enqueued_all(driver, calls)
-        with self.database.write() as connection:
-            return self._enqueued_all(connection, calls)
 
     def _enqueued_all(
         self, connection: Connection, calls: list[tuple[Any, ...]]
@@ -355,6 +356,14 @@ class Queue:
         self, context: TaskContext, outcome: Outcome | None, error: BaseException | None
     ) -> None:
         """Called by workers after it."""
+
+    def drain(self, seconds: float) -> None:
+        """Called by workers at their end."""
+
+    @property
+    def tells_of_failures(self) -> bool:
+        """Asked by workers: nobody but they does."""
+        return False
 
     # The file.
 

@@ -68,6 +68,7 @@ class Row(NamedTuple):
             found = json.loads(self.errors or "[]")
         except ValueError:  # another program has written it
             return []
+        found = found if isinstance(found, list) else []
         return [_error(each) for each in found if isinstance(each, dict)]
 
 

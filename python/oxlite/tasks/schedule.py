@@ -5,11 +5,13 @@ So it does not matter how many workers know of it: the one that has been there f
 and the others a second later if it has not.
 
 Invariants:
-- No time is enqueued twice, whatever the clock does.
+- No time is enqueued twice, unless the clock is set back by more than a day: what stands there is
+  taken for none then, or nothing would be enqueued for as long.
 - Of the times that nobody was there for, the latest is enqueued, and none of the others.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, NamedTuple
@@ -21,7 +23,12 @@ from oxlite.tasks import store
 
 __all__ = ["Recurring", "Timetable", "recurring"]
 
+_log = logging.getLogger("oxlite.tasks")
+
 _OTHERS_WAIT_SECONDS: Final = 1.0
+
+_SET_BACK_SECONDS: Final = 86_400.0
+"""A time that has been is not so far ahead, unless the clock was."""
 
 _MISSED_SECONDS: Final = (60.0, 3600.0, 86400.0, 32 * 86400.0, 367 * 86400.0)
 """The latest time that was missed is looked for in the last minute, then in the last hour, …"""
@@ -111,6 +118,13 @@ class Timetable:
         """Note up to when they have been enqueued, by whomever: name and instant."""
         for name, due_at in rows:
             if (task := self._tasks.get(name)) is not None:
+                if due_at > now + _SET_BACK_SECONDS:
+                    if self._next.get(name, due_at) >= due_at:
+                        _log.warning(
+                            "the clock was set back since %s was enqueued last: it goes on", name
+                        )
+                        self._next[name] = task.following(now)
+                    continue
                 self._next[name] = task.following(max(due_at, now - _MISSED_SECONDS[-1]))
 
     def due_at(self, is_first: bool) -> float | None:
@@ -128,7 +142,7 @@ class Timetable:
             if due_at is None or due_at > now:
                 continue
             due_at = _latest(task, due_at, now)
-            if rows_of(connection, store.SCHEDULE, (name, due_at)):
+            if rows_of(connection, store.SCHEDULE, (name, due_at, now + _SET_BACK_SECONDS)):
                 rows_of(connection, store.ENQUEUE, task.parameters(now))
                 is_any = True
             self._next[name] = task.following(max(due_at, now))

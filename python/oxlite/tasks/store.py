@@ -298,19 +298,30 @@ FAIL: Final = f"""UPDATE oxlite_task SET status = ?5, errors = CASE WHEN ?3 IS N
 WHERE {_STILL} RETURNING '{RESULTS_NAME}' || id"""
 """Task, attempt, error as JSON, now, status, for how many seconds it is kept."""
 
-RETRY_LATER: Final = f"""UPDATE oxlite_task SET
-  status = CASE WHEN ?5 > ?4 THEN 'scheduled' ELSE 'ready' END, run_after = ?5,
-  errors = {_ERRORS.format(error="?3")}, failures = failures + 1, deadline = NULL
-WHERE {_STILL} RETURNING '{TASKS_NAME}'"""
+# Whose end was asked for does not run again. ``{status}`` is what it is otherwise, ``{now}`` when.
+_AGAIN: Final = """UPDATE oxlite_task SET
+  status = CASE WHEN is_cancel_requested THEN 'cancelled' ELSE {status} END,
+  finished_at = CASE WHEN is_cancel_requested THEN {now} END,
+  delete_at = CASE WHEN is_cancel_requested THEN {now} + keep_seconds END, deadline = NULL"""
+_AGAIN_SIGNALS: Final = (
+    f"CASE WHEN status = 'cancelled' THEN '{RESULTS_NAME}' || id ELSE '{TASKS_NAME}' END"
+)
+
+RETRY_LATER: Final = f"""{
+    _AGAIN.format(status="CASE WHEN ?5 > ?4 THEN 'scheduled' ELSE 'ready' END", now="?4")
+}, run_after = ?5, errors = {_ERRORS.format(error="?3")}, failures = failures + 1
+WHERE {_STILL} RETURNING {_AGAIN_SIGNALS}"""
 """Task, attempt, error as JSON, now, when it is to run again."""
 
-HAND_BACK: Final = f"""UPDATE oxlite_task SET status = 'ready', deadline = NULL
-WHERE {_STILL} RETURNING '{TASKS_NAME}'"""
-"""Task, attempt: what is left in the midst."""
+_READY_AGAIN: Final = _AGAIN.format(status="'ready'", now="?3")
 
-LEAVE_RUNNING: Final = f"""UPDATE oxlite_task SET status = 'ready', deadline = NULL
-WHERE status = 'running' AND worker = ?1 RETURNING '{TASKS_NAME}'"""
-"""Worker that ends: whatever it has not ended."""
+HAND_BACK: Final = f"{_READY_AGAIN} WHERE {_STILL} RETURNING {_AGAIN_SIGNALS}"
+"""Task, attempt, now: what is left in the midst."""
+
+LEAVE_RUNNING: Final = f"""{_READY_AGAIN}
+WHERE status = 'running' AND worker = ?1 AND id NOT IN (SELECT value FROM json_each(?2) AS given)
+RETURNING {_AGAIN_SIGNALS}"""
+"""Worker, the tasks that it has, as a JSON list, now: what stands there as its own, and is not."""
 
 _LOST: Final = f"""UPDATE oxlite_task SET
   status = CASE WHEN is_cancel_requested THEN 'cancelled' WHEN crashes >= ?3 THEN 'failed'
@@ -379,9 +390,10 @@ SELECT value ->> 0, value ->> 1 FROM json_each(?1) WHERE true ON CONFLICT DO NOT
 
 DUE: Final = "SELECT name, due_at FROM oxlite_task_schedule"
 
-SCHEDULE: Final = """UPDATE oxlite_task_schedule SET due_at = ?2 WHERE name = ?1 AND due_at < ?2
-RETURNING name"""
-"""Name, its time that is to be enqueued. Returns nothing where somebody was faster."""
+SCHEDULE: Final = """UPDATE oxlite_task_schedule SET due_at = ?2
+WHERE name = ?1 AND (due_at < ?2 OR due_at > ?3) RETURNING name"""
+"""Name, its time that is to be enqueued, from when on a time that stands there is none. Returns
+nothing where somebody was faster."""
 
 GET: Final = """SELECT id, CAST(queue AS BLOB), CAST(name AS BLOB), CAST(arguments AS BLOB), status,
   priority, enqueued_at, run_after, started_at, attempted_at, finished_at, attempt,
@@ -403,7 +415,7 @@ WHERE id = ?1 AND status IN ('failed', 'cancelled', 'expired') RETURNING '{TASKS
 """Task."""
 
 DISCARD: Final = f"""DELETE FROM oxlite_task WHERE id = ?1 AND status <> 'running'
-RETURNING '{TASKS_NAME}'"""
+RETURNING '{RESULTS_NAME}' || id"""
 """Task."""
 
 PAUSE: Final = "INSERT OR IGNORE INTO oxlite_task_pause VALUES (?1, ?2)"

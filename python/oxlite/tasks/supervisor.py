@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final, NoReturn
 
 from oxlite.tasks.time_board import TimeBoard
@@ -40,6 +40,9 @@ _SHORT_LIFE_SECONDS: Final = 1.0
 _BEGIN_AGAIN_SECONDS: Final = 0.01
 _BEGIN_AGAIN_AT_MOST_SECONDS: Final = 10.0
 """Processes that end one after the other, each soon, are begun more and more rarely."""
+
+_NO_PROCESS_SECONDS: Final = 1.0
+"""After so long one tries again to begin a process where the system had none to give."""
 
 _KILL_AFTER_SECONDS: Final = 5.0
 """So long after the time that what runs is given, a process that does not end is killed."""
@@ -111,6 +114,7 @@ class Supervisor:
         self._told = 0
         self._exit_code = 0
         self._end_at: float | None = None
+        self._pid = os.getpid()
 
     def run(self) -> int:
         """Work until SIGTERM or SIGINT. A second one hands back what runs at once.
@@ -228,26 +232,45 @@ class Supervisor:
         now = time.monotonic()
         for at in [at for at in self._begin_at if at <= now]:
             self._begin_at.remove(at)
-            self._begin()
+            try:
+                self._begin()
+            except OSError as error:  # no process, memory or descriptor is to be had
+                _log.error("no process can be begun, and it is tried again: %s", error)
+                self._begin_at.append(now + _NO_PROCESS_SECONDS)
 
     def _begin(self) -> None:
-        board = TimeBoard()
-        reading, writing = os.pipe2(os.O_CLOEXEC)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # A signal that comes before the process has its own handlers is heard after that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
-        pid = os.fork()
-        if pid == 0:
-            os.close(writing)
-            self._work(board, reading)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+        with ExitStack() as on_error:
+            board = TimeBoard()
+            on_error.callback(board.close)
+            on_error.callback(board.forked)
+            reading, writing = os.pipe2(os.O_CLOEXEC)
+            on_error.callback(os.close, reading)
+            on_error.callback(os.close, writing)
+            pid = self._forked(board, reading, writing)
+            on_error.pop_all()
         board.forked()
         os.close(reading)
         process = self._processes[pid] = _Process(pid, board, writing)
         self._poll.register(board.changed, select.POLLIN)
         if self._signals:
             process.tell(_END)
+
+    def _forked(self, board: TimeBoard, reading: int, writing: int) -> int:
+        """Fork; the process that works."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # A signal that comes before the process has its own handlers is heard after that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+        try:
+            pid = os.fork()
+        finally:
+            # In the process it is done there: not before it has handlers.
+            if os.getpid() == self._pid:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+        if pid == 0:
+            os.close(writing)
+            self._work(board, reading)
+        return pid
 
     # In a process.
 

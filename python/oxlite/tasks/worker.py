@@ -7,14 +7,15 @@ Invariants:
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from oxlite import Database
-from oxlite.tasks.claim import Claim, Outcome, handed_back
+from oxlite.tasks.claim import Claim, Outcome, again, described, handed_back
 from oxlite.tasks.clerk import Clerk
 from oxlite.tasks.desk import Desk, Seat
 from oxlite.tasks.execution import Execution, Registry
@@ -25,6 +26,12 @@ from oxlite.tasks.time_limit import OVERTIME_SECONDS
 __all__ = ["Worker"]
 
 _log = logging.getLogger("oxlite.tasks")
+
+_AROUND_SECONDS: Final = 1.0
+"""After so long a task is tried again of which not even an error could be noted."""
+
+_DRAIN_SECONDS: Final = 10.0
+"""For so long one waits, at the end, for those who are told of what was written."""
 
 
 class Worker:
@@ -58,6 +65,8 @@ class Worker:
             raise ValueError(f"threads is a whole number of 1 or more, not {threads!r}")
         check_seconds("overtime", overtime, is_zero_allowed=True)
         names = list(queues)
+        if not all(names):
+            raise ValueError(f"the names of queues have a character at least: {names!r}")
         self._about = f"{', '.join(names)} in {database.path}, {threads} at the same time"
         timetable = Timetable(recurring)
         self._clerk = Clerk(database, names, timetable, told is not None, overtime)
@@ -67,6 +76,7 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._at_work: set[int] = set()
         self._has_begun = False
+        self._pid = os.getpid()
 
     def __str__(self) -> str:
         """Its queues, its file and its threads."""
@@ -110,12 +120,12 @@ class Worker:
                 to counts no more. ``None``: for ever.
 
         Returns:
-            Whether all has ended, and could be written.
+            Whether all has ended, and could be written. In a child that was forked, it has.
 
         Raises:
             RuntimeError: It is called by one of its own tasks.
         """
-        if not self._has_begun:
+        if not self._has_begun or os.getpid() != self._pid:
             return True
         if threading.get_ident() in self._at_work:
             raise RuntimeError("a task cannot wait for its own end: close() its worker instead")
@@ -127,6 +137,7 @@ class Worker:
             _log.warning("task %d (%s) is handed back in the midst of it", claim.id, claim.name)
         left = float("inf") if ends is None else max(0.0, ends - time.monotonic())
         is_written = self._clerk.leave(outcomes, left)
+        self._execution.drain(_DRAIN_SECONDS if ends is None else max(0.0, ends - time.monotonic()))
         return is_written and not any(thread.is_alive() for thread in self._threads)
 
     def stop(self, timeout: float | None = None) -> bool:
@@ -152,6 +163,7 @@ class Worker:
         if self._has_begun:
             raise RuntimeError("a worker begins once: make another one")
         self._has_begun = True
+        self._pid = os.getpid()
         self._clerk.join()
 
     def _start(self, count: int) -> None:
@@ -173,5 +185,10 @@ class Worker:
             except KeyboardInterrupt:  # of this thread, which is the main one
                 self._desk.leave(claim, handed_back(claim))
                 raise
+            except BaseException as error:
+                # Not the task's, of which everything is caught; the thread is needed still.
+                _log.critical("around task %d (%s)", claim.id, claim.name, exc_info=True)
+                now = time.time()
+                outcome = again(claim, described(error, claim, now), now, _AROUND_SECONDS)
             finally:
                 self._at_work.discard(threading.get_ident())

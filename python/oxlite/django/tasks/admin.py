@@ -157,7 +157,7 @@ class StoredTaskAdmin(admin.ModelAdmin):
         changed = left = 0
         for task in tasks:
             try:
-                rows = place.write(statement, (task.pk,))
+                rows = place.write(statement, (task.pk,), [store.TASKS_NAME])
             except DatabaseError as error:
                 self.message_user(request, f"{task}: {error}", messages.ERROR)
                 continue

@@ -6,7 +6,8 @@ Invariants:
 - What a receiver of a signal raises is logged, and changes nothing for the task.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from time import time
 from typing import Any
 
@@ -15,7 +16,14 @@ from django.db import close_old_connections, connections
 
 from oxlite import Database
 from oxlite.django.tasks.backend import OxliteBackend
-from oxlite.django.tasks.task import AttemptContext, OxliteTaskContext, inner, result_of
+from oxlite.django.tasks.sender import Sender
+from oxlite.django.tasks.task import (
+    AttemptContext,
+    OxliteTaskContext,
+    OxliteTaskResult,
+    inner,
+    result_of,
+)
 from oxlite.django.tasks.words import normalize_json, task_finished, task_started
 from oxlite.tasks import TaskContext, UnknownTask, store
 from oxlite.tasks.arguments import encoded_result
@@ -42,6 +50,7 @@ class SiteRegistry:
         self._backend = backend
         self._database = database
         self.latest: AttemptContext | None = None
+        self._sender = None if database is None else Sender()
 
     def definition(self, name: str) -> "_Definition":
         """The task that can be imported by that name.
@@ -80,28 +89,42 @@ class SiteRegistry:
 
     def ends(
         self, context: TaskContext, outcome: Outcome | None, error: BaseException | None
-    ) -> None:
-        """Send ``task_finished`` if it has ended for good, and close what is too old."""
+    ) -> Callable[[], None] | None:
+        """Close what is too old. Returns what sends ``task_finished`` if it has ended for good."""
         assert isinstance(context, AttemptContext)
         try:
-            if context.result is not None and context.row is not None:
-                self._tell(context, context.row, outcome, error)
+            if context.result is None or context.row is None:
+                return None
+            tell = self._told(context, context.row, outcome, error)
+            if tell is None or self._sender is None:
+                return tell
+            return partial(self._sender.send, tell)
         finally:
             if self._database is not None:
                 close_old_connections()
 
-    def _tell(
+    def drain(self, seconds: float) -> None:
+        """Wait until all signals are sent, for so long at the most."""
+        if self._sender is not None:
+            self._sender.drain(seconds)
+
+    @property
+    def tells_of_failures(self) -> bool:
+        """Django's own receiver of ``task_finished`` logs them."""
+        return True
+
+    def _told(
         self,
         context: AttemptContext,
         row: Row,
         outcome: Outcome | None,
         error: BaseException | None,
-    ) -> None:
+    ) -> Callable[[], None] | None:
         if outcome is None and not context.is_finished:
-            return  # it is another's by now
+            return None  # it is another's by now
         status = store.SUCCESSFUL if outcome is None else outcome.status
         if status not in store.FINISHED_STATUSES:
-            return
+            return None
         row = row._replace(status=status, finished_at=time())
         if status == store.SUCCESSFUL:
             row = row._replace(result=encoded_result(row.name, context.returned))
@@ -111,13 +134,12 @@ class SiteRegistry:
             row = row._replace(errors=f"{known}{',' if known != '[' else ''}{said}]")
         assert context.result is not None
         context.result = result_of(row, context.result.task, self._backend.alias)
-        if status == store.SUCCESSFUL or error is None:
-            task_finished.send_robust(type(self._backend), task_result=context.result)
-            return
-        try:
-            raise error  # so that receivers have it as sys.exc_info()
-        except BaseException:
-            task_finished.send_robust(type(self._backend), task_result=context.result)
+        return partial(
+            _send_finished,
+            type(self._backend),
+            context.result,
+            None if status == store.SUCCESSFUL else error,
+        )
 
     def _row(self, claim: Claim) -> Row:
         """Its row; of a first attempt the claim says all of it."""
@@ -145,6 +167,18 @@ class SiteRegistry:
             errors=claim.errors,
             is_cancel_requested=0,
         )
+
+
+def _send_finished(
+    sender: type[OxliteBackend], result: OxliteTaskResult, error: BaseException | None
+) -> None:
+    if error is None:
+        task_finished.send_robust(sender, task_result=result)
+        return
+    try:
+        raise error  # so that receivers have it as sys.exc_info()
+    except BaseException:
+        task_finished.send_robust(sender, task_result=result)
 
 
 class _Definition:

@@ -147,7 +147,9 @@ def run_ready_tasks(
             of.place.write(left.sql, left.parameters)
             raise
         if outcome is not None:
-            of.place.write(outcome.sql, outcome.parameters)
+            written = of.place.write(outcome.sql, outcome.parameters)
+            if written and outcome.then is not None:
+                outcome.then()
         found += _results(of, claim, registry.latest)
     return found
 
