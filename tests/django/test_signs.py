@@ -361,6 +361,25 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     assert "names no file" in refused.stderr
 
 
+def test_manage_oxlite_backs_up_and_restores(site: "Site") -> None:
+    pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
+    site.run('connection.cursor().execute("PRAGMA user_version = 4711")')
+    assert site.manage("oxlite", "snapshot", "create", "before").returncode == 0
+    made = site.manage("oxlite", "backup", str(site.folder), "--json")
+    assert made.returncode == 0, made.stderr
+    site.run('connection.cursor().execute("PRAGMA user_version = 1")')
+    for command in (
+        ("restore", json.loads(made.stdout)["backup"]),
+        ("snapshot", "restore", "before", "--live"),
+    ):
+        done = site.manage("oxlite", *command)
+        assert done.returncode == 0, done.stderr
+        said = site.run('print(connection.cursor().execute("PRAGMA user_version").fetchone())')
+        assert said.strip() == "(4711,)"
+        site.run('connection.cursor().execute("PRAGMA user_version = 1")')
+    assert site.manage("oxlite", "snapshot").returncode == 2  # its help
+
+
 MISSING = """
 import sys
 class Missing:

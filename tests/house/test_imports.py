@@ -2,8 +2,8 @@
 
 ::
 
-    cli → bench → django → {cable, cache, environment, tasks} → {sqlalchemy, aio} → sqlite3
-    → _native
+    cli → bench → django → operations → {cable, cache, environment, tasks} → {sqlalchemy, aio}
+    → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -41,12 +41,13 @@ BELOW: dict[str, set[str]] = {
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
     "tasks": DRIVER
     | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
+    "operations": DRIVER | {DOOR, "environment", "file_locks"},
     "django": DRIVER
-    | {DOOR, "cable", "cache", "connection", "environment", "notifications", "own_tables"}
-    | {"retries", "schema", "tasks"},
+    | {DOOR, "cable", "cache", "connection", "environment", "notifications", "operations"}
+    | {"own_tables", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "tasks"} | FACES,
-    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "tasks"} | FACES,
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "tasks"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}
 

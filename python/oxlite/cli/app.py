@@ -13,12 +13,13 @@ import typer
 
 from oxlite.cli.bench import bench
 from oxlite.cli.cache import cache
+from oxlite.cli.snapshot import snapshot
 from oxlite.cli.suggestions import SuggestingGroup
 from oxlite.cli.tasks import tasks
 
 __all__ = ["COMMANDS", "app", "run"]
 
-COMMANDS = ("env", "worker")
+COMMANDS = ("backup", "env", "restore", "worker")
 """Each a function in the module of its name; the lab's group stands beside them."""
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ for _name in COMMANDS:
     app.command()(getattr(import_module(f"oxlite.cli.{_name}"), _name))
 app.add_typer(bench, name="bench")
 app.add_typer(cache, name="cache")
+app.add_typer(snapshot, name="snapshot")
 app.add_typer(tasks, name="tasks")
 
 
@@ -93,6 +95,7 @@ def _expected(error: Exception) -> str | None:
     """The line for an error that a user can cause; None for one that is a mistake of ours."""
     from oxlite.bench import LabError
     from oxlite.environment import ReportError
+    from oxlite.operations import OperationsError
     from oxlite.sqlite3 import Error
 
     if hasattr(error, "format_message"):  # wrong usage, as Typer and Click report it
@@ -101,7 +104,7 @@ def _expected(error: Exception) -> str | None:
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context else ""
         return _one_line(error.format_message() + hint)
-    if isinstance(error, Error | OSError | LabError | ReportError):
+    if isinstance(error, Error | OSError | LabError | OperationsError | ReportError):
         return _one_line(str(error))
     return None
 

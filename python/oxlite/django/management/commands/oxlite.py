@@ -18,8 +18,8 @@ from oxlite.django.sqlite3.validation import database_file
 
 __all__ = ["Command"]
 
-_TAKES_A_DATABASE: Final = frozenset({"env"})
-"""The commands whose first argument is a database."""
+_DATABASE_COMES_AFTER: Final = {"backup": 1, "env": 1, "snapshot": 2, "tasks": 2}
+"""After how many words the database comes. Of ``restore`` it is the last argument."""
 
 _TAKES_A_CACHE: Final = "cache"
 """The command whose own commands take the file of a cache."""
@@ -58,12 +58,14 @@ class Command(BaseCommand):
                 Oxlite's.
         """
         command = list(options["arguments"])
-        if command and command[0] in _TAKES_A_DATABASE and "--help" not in command:
+        name = command[0] if command else ""
+        takes_a_database = name == "restore" or len(command) >= _DATABASE_COMES_AFTER.get(name, 99)
+        if takes_a_database and "--help" not in command:
             alias = options["database"]
             file = database_file(connections[alias].settings_dict["NAME"])
             if file is None:
                 raise CommandError(f"settings.DATABASES[{alias!r}]['NAME'] names no file")
-            command.insert(1, str(file))
+            command.insert(_DATABASE_COMES_AFTER.get(name, len(command)), str(file))
         if command[:1] == [_TAKES_A_CACHE] and len(command) > 1 and "--help" not in command:
             alias = options["cache"]
             backend = caches[alias]

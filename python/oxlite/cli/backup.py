@@ -1,0 +1,111 @@
+"""``oxlite backup``: a verified copy of a database that others use meanwhile."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["backup"]
+
+
+def backup(
+    database: Annotated[Path, typer.Argument(metavar="DB", help="The database.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TARGET",
+            help="The file of the backup; or a directory, where it is named by the database and"
+            " the time.",
+        ),
+    ] = Path(),
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Compress it (Zstandard): NAME.db.zst.")
+    ] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            metavar="MIB",
+            help="Copy so many MiB a second at the most, as long as the WAL is not larger than its"
+            " limit. [dim]\\[default: as fast as it goes][/dim]",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Then delete older backups of this database in the directory, but for so many.",
+            show_default=False,
+        ),
+    ] = None,
+    keep_days: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="DAYS",
+            help="The same, but for those that are younger.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was made as JSON and nothing else.")
+    ] = False,
+) -> None:
+    """Copy a database while it is in use, and verify the copy.
+
+    It is one snapshot: what was committed when it began. Nobody waits for it, if the database has a
+    WAL. The backup has its name when it is whole, verified (integrity, rows) and synced; its
+    checksum is beside it, in NAME.json. The last backup that was verified is never deleted.
+
+    Exit code: 0, or 2 if there is no backup.
+
+    For example: oxlite backup app.db /backups --compress --keep 7 --keep-days 30
+    """
+    from oxlite import operations
+    from oxlite.cli.output import print_json
+    from oxlite.cli.stages import shown_stages
+
+    with shown_stages() as stage:
+        made = operations.backup(
+            database,
+            target,
+            compress=compress,
+            bytes_per_second=None if rate is None else rate * (1 << 20),
+            stage=stage,
+        )
+    deleted = []
+    if keep is not None or keep_days is not None:
+        deleted = operations.prune(
+            made.path.parent,
+            database=database,
+            keep=keep,
+            keep_for=None if keep_days is None else timedelta(days=keep_days),
+        )
+    if as_json:
+        print_json(
+            {
+                "backup": str(made.path),
+                "manifest": operations.manifest_as_json(made.manifest),
+                "deleted": [str(one.path) for one in deleted],
+            }
+        )
+        return
+    contents = made.manifest.contents
+    typer.echo(f"{made.path}: {_size(made.manifest.size)}, verified")
+    typer.echo(f"{len(contents.rows)} tables, {sum(contents.rows.values()):,} rows", err=True)
+    if contents.foreign_key_violations:
+        typer.echo(
+            f"{contents.foreign_key_violations:,} rows refer to nothing, as in the database:"
+            f" PRAGMA foreign_key_check",
+            err=True,
+        )
+    for one in deleted:
+        typer.echo(f"deleted {one.path}", err=True)
+    typer.echo(f"Restore it: oxlite restore {made.path} {database}", err=True)
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):,.1f} MiB"

@@ -1,0 +1,50 @@
+"""Looking after a database: each is a command, and a function behind it.
+
+::
+
+    partial        a file that gets its name when it is whole
+    online_copy    one snapshot of a database that others use
+    verification   whether a copy is whole, and what is in it
+    compression    Zstandard
+    manifest       what is known of a backup
+    backups        made, listed, pruned
+    openers        who has a file open
+    restore        a backup in the place of a database
+    snapshots      backups beside a database, by name
+
+Invariant: a live database is read by SQLite alone, never by opening its file.
+"""
+
+from oxlite.operations.backups import Backup, backup, backups_in, prune
+from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
+from oxlite.operations.manifest import Manifest, manifest_as_json
+from oxlite.operations.openers import Opener, openers
+from oxlite.operations.restore import Restored, restore
+from oxlite.operations.snapshots import (
+    create_snapshot,
+    list_snapshots,
+    prune_snapshots,
+    restore_snapshot,
+)
+from oxlite.operations.verification import Contents
+
+__all__ = [
+    "Backup",
+    "Contents",
+    "DatabaseInUse",
+    "Manifest",
+    "Opener",
+    "OperationsError",
+    "Restored",
+    "VerificationFailed",
+    "backup",
+    "backups_in",
+    "create_snapshot",
+    "list_snapshots",
+    "manifest_as_json",
+    "openers",
+    "prune",
+    "prune_snapshots",
+    "restore",
+    "restore_snapshot",
+]

@@ -1,0 +1,238 @@
+"""Backups: made, listed, and the old ones deleted.
+
+Invariants:
+- A backup has its name when it is whole, verified and synced; what is killed before leaves none.
+- The last one that was verified is never deleted here.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial as bound
+from pathlib import Path
+from typing import Final
+
+from oxlite import sqlite3
+from oxlite.operations import compression
+from oxlite.operations.errors import OperationsError, VerificationFailed
+from oxlite.operations.manifest import (
+    Manifest,
+    manifest_path,
+    next_sequence,
+    read_manifest,
+    remove_orphans,
+    write_manifest,
+)
+from oxlite.operations.online_copy import copy_online
+from oxlite.operations.partial import Partial, alone_in, remove_abandoned, sync_directory
+from oxlite.operations.verification import Stage, digest, verified
+
+__all__ = ["Backup", "backup", "backups_in", "prune"]
+
+_SUFFIX: Final = ".db"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that is whole.
+
+    Attributes:
+        path: Its file.
+        manifest: What is known of it.
+    """
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """Its file's, without what they all end with."""
+        return self.path.name.removesuffix(compression.SUFFIX).removesuffix(_SUFFIX)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether its file has the size that it had; ``restore`` compares all of it."""
+        try:
+            return self.path.stat().st_size == self.manifest.size
+        except OSError:
+            return False
+
+
+def backup(
+    database: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    compress: bool = False,
+    bytes_per_second: float | None = None,
+    stage: Stage | None = None,
+) -> Backup:
+    """Copy a database that others use meanwhile, and verify the copy.
+
+    Args:
+        database: The database.
+        target: The file of the backup, which is not there; or a directory, where it is named by the
+            database and the time.
+        compress: Whether it is compressed (Zstandard).
+        bytes_per_second: How fast it is copied at the most, as long as the WAL allows it.
+        stage: Called with what is being done.
+
+    Returns:
+        The backup. Its manifest, with the SHA-256, is beside it: ``NAME.json``.
+
+    Raises:
+        OperationsError: There is no such database, or something has the name of the target.
+        VerificationFailed: The copy is damaged, as the database is then.
+        oxlite.sqlite3.Error: The database cannot be read.
+        OSError: The backup cannot be written.
+    """
+    source, given = Path(database), Path(target)
+    directory = given if given.is_dir() else given.parent
+    if not directory.is_dir():
+        raise OperationsError(f"there is no directory {directory}")
+    remove_abandoned(directory)
+    with alone_in(directory):
+        remove_orphans(directory)
+    if given is not directory:
+        _refuse_if_taken(given)
+    say = stage or _silent
+    like = directory / source.name
+    with Partial(like) as whole:
+        pages = whole.beside("pages") if compress else whole.path
+        copied = copy_online(
+            source,
+            pages,
+            bytes_per_second=bytes_per_second,
+            progress=bound(say, "copying"),
+        )
+        say("verifying", 0, 0)
+        contents = verified(pages)
+        if contents.rows != copied.rows:
+            raise VerificationFailed(f"the copy of {source} has not the rows that it had")
+        if compress:
+            say("compressing", 0, 0)
+            compression.compress(pages, whole.path)
+        manifest = Manifest(
+            sequence=0,
+            created_at=copied.at,
+            verified_at=datetime.now(UTC),
+            source=str(source.absolute()),
+            size=whole.path.stat().st_size,
+            sha256=digest(whole.path),
+            compression="zstd" if compress else None,
+            contents=contents,
+            sqlite_version=sqlite3.sqlite_version,
+        )
+        whole.take_rights(source)
+        whole.sync()
+        with alone_in(directory):
+            remove_orphans(directory)
+            final = _named_by_time(source, directory, compress) if given is directory else given
+            _refuse_if_taken(final)
+            manifest = replace(manifest, sequence=next_sequence(directory))
+            write_manifest(final, manifest)
+            try:
+                whole.finish(final)
+            except OSError:
+                manifest_path(final).unlink(missing_ok=True)
+                raise
+    return Backup(final, manifest)
+
+
+def _refuse_if_taken(final: Path) -> None:
+    for taken in (final, manifest_path(final)):
+        if os.path.lexists(taken):
+            raise OperationsError(f"{taken} exists: a backup takes nothing's place")
+
+
+def _silent(_what: str, _done: int, _of: int) -> None:
+    pass
+
+
+def _named_by_time(database: Path, directory: Path, compress: bool) -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    suffix = f"{_SUFFIX}{compression.SUFFIX if compress else ''}"
+    for number in range(1, 1_000_000):
+        more = "" if number == 1 else f"-{number}"
+        found = directory / f"{database.stem}-{now}{more}{suffix}"
+        if not os.path.lexists(found):
+            return found
+    raise OperationsError(f"{directory} has a million backups of this second")
+
+
+def backups_in(directory: str | os.PathLike[str]) -> list[Backup]:
+    """The backups of a directory, the first first.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    found = []
+    for path in Path(directory).iterdir():
+        if path.name.startswith(".") or path.suffix == ".json":
+            continue
+        try:
+            manifest = read_manifest(path)
+        except (OperationsError, OSError):
+            continue
+        if manifest is not None and path.is_file():
+            found.append(Backup(path, manifest))
+    return sorted(found, key=lambda one: (one.manifest.sequence, one.path.name))
+
+
+def prune(
+    directory: str | os.PathLike[str],
+    *,
+    database: str | os.PathLike[str] | None = None,
+    keep: int | None = None,
+    keep_for: timedelta | None = None,
+) -> list[Backup]:
+    """Delete old backups of a directory.
+
+    One is kept if it is among the last ``keep``, or younger than ``keep_for``; and the last one
+    whose file has the size that it had, in any case.
+
+    Args:
+        directory: Their directory.
+        database: Only those of this one.
+        keep: How many are kept.
+        keep_for: For how long.
+
+    Returns:
+        Those that were deleted.
+
+    Raises:
+        ValueError: Nothing is said, or less than nothing.
+        OSError: The directory cannot be read, or one cannot be deleted.
+    """
+    if keep is None and keep_for is None:
+        raise ValueError("say how many are kept, or for how long")
+    if (keep is not None and keep < 0) or (keep_for is not None and keep_for < timedelta(0)):
+        raise ValueError("what is kept is not less than nothing")
+    remove_abandoned(Path(directory))
+    with alone_in(Path(directory)):
+        remove_orphans(Path(directory))
+        found = backups_in(directory)
+        if database is not None:
+            source = str(Path(database).absolute())
+            found = [one for one in found if one.manifest.source == source]
+        old = _old(found, keep, keep_for)
+        for one in old:
+            # A backup without a manifest would stay for ever; a manifest alone is an orphan.
+            one.path.unlink(missing_ok=True)
+            manifest_path(one.path).unlink(missing_ok=True)
+        if old:
+            sync_directory(Path(directory))
+    return old
+
+
+def _old(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> list[Backup]:
+    kept = set(_last(found, keep or 0))
+    if keep_for is not None:
+        now = datetime.now(UTC)
+        kept |= {one.path for one in found if now - one.manifest.created_at < keep_for}
+    kept |= set(_last([one for one in found if one.is_unchanged], 1))
+    return [one for one in found if one.path not in kept]
+
+
+def _last(found: list[Backup], count: int) -> Iterable[Path]:
+    return [one.path for one in found[len(found) - min(count, len(found)) :]]

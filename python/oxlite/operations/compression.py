@@ -1,0 +1,58 @@
+"""Files compressed with Zstandard (RFC 8878).
+
+Invariant: what is read was checked: each frame has the checksum of what is in it.
+"""
+
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from oxlite.operations.errors import OperationsError, VerificationFailed
+
+__all__ = ["SUFFIX", "compress", "decompress"]
+
+SUFFIX: Final = ".zst"
+_LEVEL: Final = 3
+_CHUNK_BYTES: Final = 1 << 20
+
+
+def _zstandard() -> Any:  # noqa: ANN401 - a module
+    try:
+        return import_module("zstandard")
+    except ModuleNotFoundError:
+        raise OperationsError(
+            "backups are compressed by zstandard: pip install 'oxlite[operations]'"
+        ) from None
+
+
+def compress(source: Path, target: Path) -> None:
+    """Compress a file.
+
+    Raises:
+        OperationsError: ``zstandard`` is not installed.
+        OSError: It cannot be read or written.
+    """
+    compressor = _zstandard().ZstdCompressor(level=_LEVEL, write_checksum=True)
+    with source.open("rb") as reader, target.open("wb") as writer:
+        compressor.copy_stream(reader, writer, size=source.stat().st_size)
+
+
+def decompress(source: Path, target: Path) -> None:
+    """Decompress a file.
+
+    Raises:
+        OperationsError: ``zstandard`` is not installed.
+        VerificationFailed: It is none of that kind, or damaged.
+        OSError: It cannot be read or written.
+    """
+    zstandard = _zstandard()
+    try:
+        with (
+            source.open("rb") as file,
+            zstandard.ZstdDecompressor().stream_reader(file) as reader,
+            target.open("wb") as writer,
+        ):
+            shutil.copyfileobj(reader, writer, _CHUNK_BYTES)
+    except zstandard.ZstdError as error:
+        raise VerificationFailed(f"{source} cannot be decompressed: {error}") from None

@@ -1,0 +1,235 @@
+"""A backup in the place of a database.
+
+Invariants:
+- What takes the place was verified before, and is synced.
+- While somebody has the database open it takes nobody's place, but with ``live``.
+- Of what was there nothing is lost: it has another name, ``NAME.before-TIME``.
+- Nothing that belongs to the old file is beside the new one: a WAL or journal of another database
+  would be written into it.
+"""
+
+import fcntl
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import oxlite
+from oxlite import sqlite3
+from oxlite.operations import compression
+from oxlite.operations.backups import backup as make_backup
+from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
+from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
+from oxlite.operations.online_copy import copy_online
+from oxlite.operations.openers import openers
+from oxlite.operations.partial import Partial, remove_abandoned, sync_directory
+from oxlite.operations.verification import Contents, Stage, digest, verified
+
+__all__ = ["Restored", "restore"]
+
+_PENDING_BYTE: Final = 0x40000000
+_LOCK_BYTES: Final = 512
+"""What SQLite locks of a database's file (https://sqlite.org/src/file/src/os.h)."""
+
+_SIDECARS: Final = ("-wal", "-journal", "-shm")
+_LIVE_PAGES_AT_ONCE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored.
+
+    Attributes:
+        path: The database.
+        contents: What is in it.
+        kept_as: What was there before; ``None`` if nothing was.
+        was_proved: Whether the backup had a manifest, whose checksum it has.
+    """
+
+    path: Path
+    contents: Contents
+    kept_as: Path | None
+    was_proved: bool
+
+
+def restore(
+    backup: str | os.PathLike[str],
+    database: str | os.PathLike[str],
+    *,
+    live: bool = False,
+    stage: Stage | None = None,
+) -> Restored:
+    """Put a backup in the place of a database.
+
+    Args:
+        backup: What ``backup`` or ``create`` has made; or any SQLite database, which is copied
+            online.
+        database: What it becomes. What is there is kept under another name.
+        live: Whether it may be in use: what is in the backup is written into it then, in one
+            transaction. What others commit between the copy that is kept and that is lost.
+        stage: Called with what is being done.
+
+    Raises:
+        OperationsError: There is no such backup, or no such directory.
+        VerificationFailed: The backup is damaged, or not what its manifest says.
+        DatabaseInUse: Somebody has the database open, and ``live`` was not said.
+        oxlite.sqlite3.Error: With ``live``: the database cannot be written.
+        OSError: The file cannot be written.
+    """
+    source, target = Path(backup), Path(database).resolve()
+    if not source.is_file():
+        raise OperationsError(f"there is no backup {source}")
+    if not target.parent.is_dir():
+        raise OperationsError(f"there is no directory {target.parent}")
+    if target.exists() and not target.is_file():
+        raise OperationsError(f"{target} is no file")
+    if target.exists() and source.samefile(target):
+        raise OperationsError(f"{source} is the database itself")
+    say = stage or _silent
+    remove_abandoned(target.parent)
+    manifest = read_manifest(source)
+    with Partial(target) as partial:
+        _copy(source, partial.path, manifest, say)
+        say("verifying", 0, 0)
+        contents = verified(partial.path)
+        if manifest is not None and contents != manifest.contents:
+            raise VerificationFailed(f"{source} has not in it what its manifest says")
+        if live and target.exists():
+            kept: Path | None = _written_live(partial.path, target, say)
+        else:
+            kept = _put_in_place(partial, target)
+    return Restored(target, contents, kept, manifest is not None)
+
+
+def _silent(_what: str, _done: int, _of: int) -> None:
+    pass
+
+
+def _copy(source: Path, target: Path, manifest: Manifest | None, say: Stage) -> None:
+    """Copy what is in a backup."""
+    is_compressed = source.suffix == compression.SUFFIX
+    if manifest is not None:
+        is_compressed = manifest.compression is not None
+    if manifest is None and not is_compressed:
+        # It may be any database, and in use.
+        copy_online(source, target, progress=lambda done, of: say("copying", done, of))
+        return
+    say("comparing", 0, 0)
+    if manifest is not None and digest(source) != manifest.sha256:
+        raise VerificationFailed(f"{source} is not what it was: its checksum is another one")
+    say("copying", 0, 0)
+    if is_compressed:
+        compression.decompress(source, target)
+    else:
+        shutil.copyfile(source, target)
+
+
+def _put_in_place(partial: Partial, target: Path) -> Path | None:
+    """Give it the name of the database, which nobody has open."""
+    if not target.exists():
+        _remove_sidecars(target)
+        partial.finish(target)
+        return None
+    _refuse_if_open(target)
+    _write_back(target)
+    with _locked(target):
+        _refuse_if_open(target, but=os.getpid())
+        kept = _free_name(target)
+        try:
+            os.link(target, kept)
+        except OSError:  # a file system without hard links
+            shutil.copy2(target, kept)
+        partial.take_rights(target)
+        for suffix in _SIDECARS[:2]:
+            # Only of a database that cannot be read there is one left.
+            with suppress(FileNotFoundError):
+                Path(f"{target}{suffix}").rename(f"{kept}{suffix}")
+        _remove_sidecars(target)
+        sync_directory(target.parent)
+        partial.replace(target)
+    return kept
+
+
+def _refuse_if_open(target: Path, but: int | None = None) -> None:
+    files = [target, *(Path(f"{target}{suffix}") for suffix in _SIDECARS)]
+    found = [one for one in openers(files) if one.pid != but]
+    if found:
+        raise DatabaseInUse(
+            f"{target} is open in {', '.join(map(str, found))}: end that first, or restore into the"
+            " open database with --live"
+        )
+
+
+def _write_back(target: Path) -> None:
+    """Have all that is committed in the file itself; a database that is damaged stays as it is."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(target, timeout=0.0)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """All of SQLite's locks of a database: nobody reads or writes it meanwhile.
+
+    Raises:
+        DatabaseInUse: Somebody has one of them.
+    """
+    descriptor = os.open(target, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        try:
+            if hasattr(fcntl, "F_OFD_SETLK"):
+                lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, _PENDING_BYTE, _LOCK_BYTES, 0)
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
+            else:
+                flags = fcntl.LOCK_EX | fcntl.LOCK_NB
+                fcntl.lockf(descriptor, flags, _LOCK_BYTES, _PENDING_BYTE)
+        except OSError:
+            raise DatabaseInUse(
+                f"somebody uses {target}, who cannot be seen from here: end that first, or restore"
+                " into the open database with --live"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_sidecars(target: Path) -> None:
+    for suffix in _SIDECARS:
+        Path(f"{target}{suffix}").unlink(missing_ok=True)
+
+
+def _free_name(target: Path) -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for number in range(1, 1_000_000):
+        more = "" if number == 1 else f"-{number}"
+        found = target.with_name(f"{target.name}.before-{now}{more}")
+        if not os.path.lexists(found):
+            return found
+    raise OperationsError(f"{target} was restored a million times in this second")
+
+
+def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
+    """Write it into the database, which may be in use."""
+    kept = make_backup(target, _free_name(target), stage=lambda *_said: say("keeping", 0, 0)).path
+    # It is no backup that somebody has asked for, and is not to be pruned as one.
+    manifest_path(kept).unlink()
+    with (
+        closing(sqlite3.connect(verified_copy)) as source,
+        closing(oxlite.connect(target, journal="keep", timeout=60.0)) as into,
+    ):
+        sizes = [one.execute("PRAGMA page_size").fetchone()[0] for one in (source, into)]
+        if len(set(sizes)) > 1:
+            raise OperationsError(
+                f"a database in use keeps its page size, {sizes[1]} bytes, and the backup has"
+                f" {sizes[0]}: restore without --live"
+            )
+        source.backup(
+            into,
+            pages=_LIVE_PAGES_AT_ONCE,
+            progress=lambda _code, left, pages: say("writing", pages - left, pages),
+        )
+    return kept

@@ -1,0 +1,149 @@
+"""Whether a database that nobody uses is whole, and what is in it.
+
+Invariants:
+- It is opened as what no one changes (``immutable``): nothing is written, and no file made.
+- Nothing in it is trusted: no function of a program is called by its schema.
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from oxlite import harmless, sqlite3
+from oxlite.operations.errors import VerificationFailed
+
+__all__ = ["Contents", "Stage", "contents", "digest", "quoted", "row_counts", "verified"]
+
+Stage = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is, and how much there is: bytes, or 0 and 0."""
+
+_ERRORS_AT_MOST: Final = 20
+
+_TABLES: Final = """SELECT name FROM pragma_table_list
+WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT IN ('sqlite_schema')
+ORDER BY name"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a database.
+
+    Attributes:
+        page_size: In bytes.
+        page_count: How many pages it has.
+        application_id: See https://sqlite.org/pragma.html#pragma_application_id.
+        user_version: The application's number of its schema.
+        rows: How many rows each table has.
+        foreign_key_violations: How many rows refer to nothing, as they did where it comes from.
+        unchecked: Tables whose constraints or indexes use functions that only a program has: how
+            they fit could not be checked.
+    """
+
+    page_size: int
+    page_count: int
+    application_id: int
+    user_version: int
+    rows: dict[str, int]
+    foreign_key_violations: int
+    unchecked: list[str] = field(default_factory=list)
+
+
+def verified(path: Path) -> Contents:
+    """Check all of a database, and say what is in it.
+
+    Args:
+        path: A file that nobody changes meanwhile, without a WAL or journal of its own.
+
+    Raises:
+        VerificationFailed: It is no database, or damaged.
+    """
+    try:
+        uri = f"file:{quote(str(path.absolute()))}?immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
+            connection.execute("PRAGMA cell_size_check = ON")
+            unchecked: list[str] = []
+            try:
+                errors = _errors(connection, str(_ERRORS_AT_MOST))
+            except sqlite3.OperationalError as error:
+                if not _lacks_a_function(error):
+                    raise
+                errors, unchecked = _errors_by_table(connection)
+            if errors:
+                said = "; ".join(harmless(error) for error in errors[:3])
+                raise VerificationFailed(f"{path} is damaged: {said}")
+            return replace(contents(connection), unchecked=unchecked)
+    except sqlite3.Error as error:
+        raise VerificationFailed(f"{path} cannot be read as a database: {error}") from error
+
+
+def _errors(connection: sqlite3.Connection, what: str) -> list[str]:
+    rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
+    return [] if rows == [("ok",)] else [str(row[0]) for row in rows]
+
+
+def _errors_by_table(connection: sqlite3.Connection) -> tuple[list[str], list[str]]:
+    """Errors, and the tables that cannot be checked."""
+    errors, unchecked = [], []
+    for name in _tables(connection):
+        try:
+            errors += _errors(connection, quoted(name))
+        except sqlite3.OperationalError as error:
+            if not _lacks_a_function(error):
+                raise
+            unchecked.append(name)
+    return errors, unchecked
+
+
+def _lacks_a_function(error: sqlite3.Error) -> bool:
+    """Whether it needs what only a program has."""
+    said = str(error)
+    return any(
+        said.startswith(one)
+        for one in ("unknown function", "no such function", "no such collation", "no such module")
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def contents(connection: sqlite3.Connection) -> Contents:
+    """What is in the database of a connection, in the transaction that is open."""
+
+    def number(pragma: str) -> int:
+        return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+    violations = connection.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone()
+    return Contents(
+        page_size=number("page_size"),
+        page_count=number("page_count"),
+        application_id=number("application_id"),
+        user_version=number("user_version"),
+        rows=row_counts(connection),
+        foreign_key_violations=int(violations[0]),
+    )
+
+
+def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many rows each table has, in the transaction that is open."""
+    return {
+        name: int(connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0])
+        for name in _tables(connection)
+    }
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in connection.execute(_TABLES).fetchall()]
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""``oxlite.operations``: looking after a database."""

@@ -1,0 +1,328 @@
+"""Backups: consistent while others write, verified, named when they are whole, pruned."""
+
+import json
+import os
+import signal
+import sqlite3 as stdlib
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.operations.databases import filled, numbers, python, writing
+
+import oxlite
+from oxlite import operations
+from oxlite.operations import OperationsError, VerificationFailed, backup, backups_in, prune
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return filled(tmp_path / "app.db")
+
+
+def left_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.name.startswith("."))
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_backup_has_what_was_committed_when_it_began(
+    database: Path, tmp_path: Path, compress: bool
+) -> None:
+    with writing(database) as writer:
+        assert writer.stdout is not None
+        before = int(writer.stdout.readline())
+        made = backup(database, tmp_path / "copy", compress=compress)
+        after = int(writer.stdout.readline())
+        assert after  # it goes on
+    restored = operations.restore(made.path, tmp_path / "back.db")
+    found = numbers(restored.path)
+    assert found == list(range(1, len(found) + 1))
+    assert len(found) >= before
+    assert made.manifest.contents.rows == {"t": len(found)}
+    assert restored.was_proved
+
+
+def test_a_backup_is_a_database_for_any_sqlite(database: Path, tmp_path: Path) -> None:
+    made = backup(database, tmp_path / "copy.db")
+    assert numbers(made.path) == list(range(1, 1001))
+    assert stat.S_IMODE(made.path.stat().st_mode) == stat.S_IMODE(database.stat().st_mode)
+    manifest = json.loads((tmp_path / "copy.db.json").read_text())
+    assert manifest["contents"]["rows"] == {"t": 1000}
+    assert manifest["size"] == made.path.stat().st_size
+
+
+@pytest.mark.parametrize("journal_mode", ["DELETE", "WAL"])
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
+@pytest.mark.parametrize("page_size", [512, 65536])
+def test_whatever_database_it_is(
+    tmp_path: Path, journal_mode: str, encoding: str, page_size: int
+) -> None:
+    path = tmp_path / "odd name?#%.db"
+    with closing(stdlib.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {page_size}")
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
+        connection.execute(f"PRAGMA journal_mode = {journal_mode}")
+        connection.executescript(
+            """PRAGMA application_id = 7; PRAGMA user_version = 9;
+            CREATE TABLE "a ""b" (x, y AS (x + 1)); INSERT INTO "a ""b" VALUES (1), (2);
+            CREATE TABLE w (x PRIMARY KEY) WITHOUT ROWID;
+            CREATE VIRTUAL TABLE words USING fts5(text); INSERT INTO words VALUES ('some words');
+            CREATE VIEW v AS SELECT gone FROM nowhere;
+            CREATE TABLE child (x REFERENCES w); INSERT INTO child VALUES ('none');"""
+        )
+    contents = backup(path, tmp_path / "copy.db").manifest.contents
+    assert (contents.application_id, contents.user_version) == (7, 9)
+    assert contents.page_size == page_size
+    assert contents.rows['a "b'] == 2
+    assert contents.foreign_key_violations == 1
+
+
+def test_a_schema_with_functions_and_tables_of_a_program_is_copied(tmp_path: Path) -> None:
+    with closing(stdlib.connect(tmp_path / "app.db")) as connection:
+        connection.create_function("half", 1, lambda x: x / 2, deterministic=True)
+        connection.executescript(
+            """CREATE TABLE t (x CHECK (half(x) > 0)); CREATE INDEX i ON t (half(x));
+            INSERT INTO t VALUES (2);"""
+        )
+    made = backup(tmp_path / "app.db", tmp_path / "copy.db")
+    assert made.manifest.contents.rows == {"t": 1}
+    assert made.manifest.contents.unchecked == ["t"]
+    assert operations.restore(made.path, tmp_path / "back.db").contents.unchecked == ["t"]
+
+
+def test_an_empty_database_is_one(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    assert backup(tmp_path / "empty.db", tmp_path / "copy.db").manifest.contents.rows == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"no database at all, but a text of some length" * 40, "is no SQLite database, or it is"),
+        (os.urandom(8192), "is no SQLite database, or it is encrypted"),
+        (None, "there is no"),
+    ],
+)
+def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes | None, says: str) -> None:
+    path = tmp_path / "app.db"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(OperationsError, match=says):
+        backup(path, tmp_path / "copy.db")
+    with pytest.raises(OperationsError, match="is no file"):
+        backup(tmp_path, tmp_path / "copy.db")
+    assert left_in(tmp_path) == []
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_damaged_database_has_no_backup(database: Path, tmp_path: Path) -> None:
+    size = database.stat().st_size
+    with database.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(os.urandom(size // 4))
+    with pytest.raises((VerificationFailed, oxlite.sqlite3.DatabaseError)):
+        backup(database, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    assert not (tmp_path / "copy.db.json").exists()
+    assert left_in(tmp_path) == []
+
+
+def test_nothing_is_replaced(database: Path, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "other.json").write_text("mine, too")
+    for name in ("taken", "link", "other", "app.db"):
+        with pytest.raises(OperationsError, match="exists: a backup takes nothing's place"):
+            backup(database, tmp_path / name)
+    with pytest.raises(OperationsError, match="there is no directory"):
+        backup(database, tmp_path / "gone" / "copy.db")
+    assert taken.read_text() == "mine"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_gets_its_name_meanwhile_is_not_replaced(database: Path, tmp_path: Path) -> None:
+    def take(what: str, _done: int, _of: int) -> None:
+        if what == "verifying":
+            (tmp_path / "copy.db").write_text("mine")
+
+    with pytest.raises(OperationsError, match="exists"):
+        backup(database, tmp_path / "copy.db", stage=take)
+    assert (tmp_path / "copy.db").read_text() == "mine"
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_without_room_there_is_no_backup(database: Path, tmp_path: Path, compress: bool) -> None:
+    said = python(
+        """
+import resource, sys
+from oxlite.operations import backup
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    backup(sys.argv[1], sys.argv[2], compress=sys.argv[4] == "True")
+except Exception as error:
+    print(type(error).__name__)
+""",
+        database,
+        tmp_path / "copy.db",
+        database.stat().st_size // 2,
+        compress,
+    )
+    assert said.strip() in ("OperationalError", "OSError")
+    assert not (tmp_path / "copy.db").exists()
+    assert left_in(tmp_path) == []
+
+
+def test_whoever_is_killed_leaves_nothing_that_is_taken_for_a_backup(
+    database: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    target.mkdir()
+    script = """
+import os, signal, sys
+from oxlite.operations import backup
+def die(what, done, of):
+    if what == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+backup(sys.argv[1], sys.argv[2], compress=True, stage=die)
+"""
+    for stage in ("copying", "verifying", "compressing"):
+        python(script, database, target, stage, expected=-signal.SIGKILL)
+        assert backups_in(target) == []
+        assert len(left_in(target)) == 1  # what the one before has left is gone
+    backup(database, target)
+    assert left_in(target) == []
+    assert len(backups_in(target)) == 1
+
+
+def test_what_somebody_is_making_is_left_alone(database: Path, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def look(what: str, _done: int, _of: int) -> None:
+        if what == "verifying":
+            backup(database, tmp_path / "second.db")
+            seen.extend(left_in(tmp_path))
+
+    backup(database, tmp_path / "first.db", stage=look)
+    assert len(seen) == 1
+    assert {one.name for one in backups_in(tmp_path)} == {"first", "second"}
+
+
+def test_two_at_once_have_two_names(database: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backups"
+    target.mkdir()
+    threads = [threading.Thread(target=backup, args=(database, target)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = backups_in(target)
+    assert [one.manifest.sequence for one in found] == list(range(1, 9))
+    assert all(operations.restore(one.path, tmp_path / "back.db").was_proved for one in found)
+
+
+def test_a_rate_slows_it_down_and_the_wal_ends_that(database: Path, tmp_path: Path) -> None:
+    size = database.stat().st_size
+    began = time.monotonic()
+    backup(database, tmp_path / "slow.db", bytes_per_second=2 * size)
+    assert time.monotonic() - began > 0.3
+    # A WAL that is larger than its limit.
+    with (
+        closing(oxlite.connect(database)) as reader,
+        closing(oxlite.connect(database)) as writer,
+    ):
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM t").fetchone()
+        writer.execute("CREATE TABLE large (x)")
+        writer.execute("INSERT INTO large VALUES (zeroblob(70000000))")
+        writer.execute("DELETE FROM large")
+        writer.commit()
+        assert Path(f"{database}-wal").stat().st_size > 64 << 20
+        began = time.monotonic()
+        backup(database, tmp_path / "fast.db", bytes_per_second=size / 100)
+        assert time.monotonic() - began < 60
+
+
+def test_old_ones_are_pruned_and_the_last_that_is_whole_is_kept(
+    database: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    target.mkdir()
+    made = [backup(database, target / f"{number}.db") for number in range(5)]
+    (target / "stranger.db").write_text("none of ours")
+    assert [one.name for one in prune(target, keep=3)] == ["0", "1"]
+    assert prune(target, keep_for=timedelta(hours=1)) == []
+    # The last two are damaged: the one before them is kept, whatever is said.
+    for one in made[3:]:
+        one.path.write_bytes(b"short")
+    assert [one.name for one in prune(target, keep=0)] == ["3", "4"]
+    assert [one.name for one in backups_in(target)] == ["2"]
+    assert (target / "stranger.db").exists()
+    assert sorted(path.name for path in target.iterdir()) == ["2.db", "2.db.json", "stranger.db"]
+    for wrong in ({}, {"keep": -1}, {"keep_for": timedelta(seconds=-1)}):
+        with pytest.raises(ValueError, match=r"say how many|not less than nothing"):
+            prune(target, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_clock_that_was_set_back_changes_no_order(database: Path, tmp_path: Path) -> None:
+    backup(database, tmp_path / "old.db")
+    path = tmp_path / "old.db.json"
+    manifest = json.loads(path.read_text())
+    manifest["created_at"] = (datetime.now(UTC) + timedelta(days=900)).isoformat()
+    path.write_text(json.dumps(manifest))
+    backup(database, tmp_path / "new.db")
+    assert [one.name for one in prune(tmp_path, keep=1)] == ["old"]
+    assert [one.name for one in backups_in(tmp_path)] == ["new"]
+
+
+def test_others_backups_are_left_alone(database: Path, tmp_path: Path) -> None:
+    other = filled(tmp_path / "other.db", 1)
+    for path in (database, other, database):
+        backup(path, tmp_path / f"{path.stem}-{time.monotonic_ns()}.db")
+    assert len(prune(tmp_path, database=database, keep=1)) == 1
+    assert len(backups_in(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("wrong", ["no JSON", "[]", '{"format": 2}', '{"format": 1}'])
+def test_a_manifest_that_is_none_is_none(database: Path, tmp_path: Path, wrong: str) -> None:
+    backup(database, tmp_path / "copy.db")
+    (tmp_path / "copy.db.json").write_text(wrong)
+    assert backups_in(tmp_path) == []
+    with pytest.raises(OperationsError, match="is no manifest of a backup"):
+        operations.restore(tmp_path / "copy.db", tmp_path / "back.db")
+
+
+def test_writers_are_not_kept_waiting(database: Path, tmp_path: Path) -> None:
+    """With a WAL: one that waits no moment for a lock goes on."""
+    # In another process: two SQLites in one harm each other's locks.
+    script = f"import sqlite3, sys\npath = sys.argv[1]\n{_WRITE_ALONE}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(database)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    for number in range(5):
+        backup(database, tmp_path / f"{number}.db")
+    said, _ = process.communicate("end\n", timeout=60)
+    assert process.returncode == 0, said
+
+
+_WRITE_ALONE = """
+import select
+connection = sqlite3.connect(path, timeout=0)
+print("begun", flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    connection.execute("UPDATE t SET filling = zeroblob(201) WHERE x = 5")
+    connection.commit()
+"""
