@@ -131,6 +131,51 @@ def test_what_is_handed_in_while_the_desk_closes_is_written(queue: Queue) -> Non
         stops_in_the_midst()
 
 
+def test_what_ends_while_the_desk_closes_is_written_before_all_has_ended(queue: Queue) -> None:
+    gates = [threading.Event() for _ in range(3)]
+    task = queue.task(name="wait")(lambda n: gates[n].wait(LIMIT_SECONDS))
+    with queue.worker(threads=2) as worker, closing(stdlib.connect(queue.path)) as other:
+        results = [task.enqueue(n) for n in range(3)]
+        until(lambda: len(worker.running) == 2)
+        other.execute("BEGIN IMMEDIATE")
+        for gate, left in ((gates[0], 1), (gates[1], 0)):
+            gate.set()
+            until(lambda left=left: len(worker.running) == left)
+            time.sleep(0.05)  # the first one is about to claim, and waits for the file
+        worker.close()
+        other.rollback()
+        assert [ended(one).return_value for one in results[:2]] == [True, True]
+        assert not queue.get(results[2].id).is_finished
+        gates[2].set()
+
+
+def test_what_is_claimed_while_its_worker_leaves_is_left_to_others(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    gates = [threading.Event() for _ in range(2)]
+    ran: list[int] = []
+    wait = queue.task(name="wait")(lambda n: gates[n].wait(LIMIT_SECONDS))
+    note = queue.task(name="note")(ran.append)
+    worker = queue.worker(threads=2)
+    with worker, closing(stdlib.connect(queue.path)) as other:
+        for n in range(2):
+            wait.enqueue(n)
+        until(lambda: len(worker.running) == 2)
+        noted = note.enqueue(1)
+        other.execute("BEGIN IMMEDIATE")
+        gates[0].set()
+        until(lambda: len(worker.running) == 1)
+        time.sleep(0.05)  # one thread is about to claim, and waits for the file
+        stops = threading.Thread(target=worker.stop, args=(0.0,))
+        stops.start()
+        until(lambda: "is handed back in the midst of it" in caplog.text)
+        other.rollback()
+        stops.join(LIMIT_SECONDS)
+        gates[1].set()
+        assert worker.join(LIMIT_SECONDS)
+    assert (ran, queue.get(noted.id).status) == ([], "ready")
+
+
 def test_a_worker_that_has_left_harms_no_descriptor(queue: Queue, tmp_path: Path) -> None:
     """Stopped twice, it neither rings nor closes what is another one's by now."""
     with queue.worker() as worker:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,11 @@ def pid():
 def sleep(context, first, later=0.0):
     time.sleep(first if context.attempt == 1 else later)
     return os.getpid()
+
+@queue.task(name="waits")
+def waits(file):
+    while not os.path.exists(file):
+        time.sleep(0.01)
 
 @queue.task(name="kills", takes_context=True)
 def kills(context, attempts):
@@ -71,7 +76,7 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
     """That of the application, with its tasks."""
     (tmp_path / "app.py").write_text(APPLICATION)
     with Queue(tmp_path / "app.db") as queue:
-        for name in ("pid", "sleep", "kills", "greedy", "terminates"):
+        for name in ("pid", "sleep", "waits", "kills", "greedy", "terminates"):
             queue.task(name=name)(_anything)
         for name in ("deaf", "stubborn"):
             queue.task(name=name, time_limit=0.1)(_anything)
@@ -83,10 +88,12 @@ def _anything(*_args: object, **_kwargs: object) -> None:
 
 
 class Program:
-    """An ``oxlite worker`` that runs."""
+    """An ``oxlite worker`` that runs; ``python`` says how it is begun."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "oxlite.cli", "worker", "app:queue", *options]
+    def __init__(
+        self, folder: Path, *options: str, python: Sequence[str] = ("-m", "oxlite.cli")
+    ) -> None:
+        command = [sys.executable, *python, "worker", "app:queue", *options]
         self.log = folder / "worker.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -105,9 +112,11 @@ class Program:
 
 
 @contextmanager
-def working(queue: Queue, *options: str) -> Iterator[Program]:
+def working(
+    queue: Queue, *options: str, python: Sequence[str] = ("-m", "oxlite.cli")
+) -> Iterator[Program]:
     """A program that has begun, and is ended."""
-    program = Program(Path(queue.path).parent, *options)
+    program = Program(Path(queue.path).parent, *options, python=python)
     try:
         until(lambda: queue.stats().workers > 0 or program.process.poll() is not None)
         yield program
@@ -170,6 +179,15 @@ def test_a_task_that_kills_its_process_is_set_aside(queue: Queue) -> None:
         assert poison.attempts == 3
         assert poison.errors[-1].message == "the process of its worker has ended"
         assert ended(queue.tasks["pid"].enqueue()).status == "successful"
+
+
+def test_a_cancelled_task_is_not_run_again_after_the_death_of_its_process(queue: Queue) -> None:
+    with working(queue, "--threads", "1"):
+        nap = queue.tasks["sleep"].enqueue(3600)
+        pid = running(queue, nap)
+        assert queue.cancel(nap.id) == "running"
+        os.kill(pid, signal.SIGKILL)
+        assert (ended(nap).status, nap.attempts) == ("cancelled", 1)
 
 
 def test_a_worker_elsewhere_takes_over(queue: Queue) -> None:
@@ -235,6 +253,25 @@ def test_sigterm_to_all_is_one(queue: Queue) -> None:
     assert (queue.get(nap.id).status, queue.get(nap.id).attempts) == ("successful", 1)
 
 
+def test_signals_one_soon_after_the_other_are_one(queue: Queue) -> None:
+    """However slow the machine is: here what comes within an hour is soon."""
+    within_an_hour = """if True:
+        from oxlite import cli
+        from oxlite.tasks import supervisor
+        supervisor._ONE_SIGNAL_SECONDS = 3600.0
+        cli.main()
+    """
+    with working(queue, "--threads", "1", python=("-c", within_an_hour)) as program:
+        waiting = queue.tasks["waits"].enqueue("go_on")
+        running(queue, waiting)
+        for _ in range(2):
+            program.process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        (Path(queue.path).parent / "go_on").touch()
+        assert program.process.wait(LIMIT_SECONDS) == 0
+    assert queue.get(waiting.id).status == "successful"
+
+
 def test_a_child_of_a_task_can_be_terminated(queue: Queue) -> None:
     with working(queue, "--threads", "2", "--grace", "0.5"):
         nap = queue.tasks["sleep"].enqueue(1.5)
@@ -296,6 +333,25 @@ def test_where_no_process_can_be_begun_one_is_begun_later(queue: Queue) -> None:
         assert ended(queue.tasks["pid"].enqueue()).status == "successful"
         program.process.send_signal(signal.SIGTERM)
         assert program.process.wait(LIMIT_SECONDS) == 0
+
+
+def test_a_process_that_is_there_for_more_is_not_killed_for_its_task(queue: Queue) -> None:
+    serves = "from app import *; queue.worker(threads=1).start(); input(); os._exit(0)"
+    web = subprocess.Popen(
+        [sys.executable, "-c", serves], cwd=Path(queue.path).parent, stdin=subprocess.PIPE
+    )
+    try:
+        nap = queue.tasks["sleep"].using(time_limit=3600).enqueue(3600)
+        assert running(queue, nap) == web.pid
+        with queue.database.write() as connection:
+            connection.execute("UPDATE oxlite_task SET deadline = 0")
+        with working(queue, "--threads", "1"):
+            assert ended(nap).attempts == 2
+        web.communicate(b"\n", LIMIT_SECONDS)
+        assert web.returncode == 0
+    finally:
+        web.kill()
+        web.wait()
 
 
 def test_memory_is_limited(queue: Queue) -> None:

@@ -362,6 +362,27 @@ def test_who_was_taken_over_completes_nothing(queue: Queue, gate: threading.Even
     assert "was taken over or discarded" in str(lost[0])
 
 
+def test_who_was_taken_over_does_not_end_the_attempt_of_another(queue: Queue) -> None:
+    gates = {1: threading.Event(), 2: threading.Event()}
+
+    @queue.task(takes_context=True)
+    def attempt(context: TaskContext) -> int:
+        gates[context.attempt].wait(LIMIT_SECONDS)
+        return context.attempt
+
+    result = attempt.enqueue()
+    with queue.worker(threads=1) as first:
+        until(lambda: queue.get(result.id).status == "running")
+        do(queue.path, "UPDATE oxlite_task SET status = 'ready'")
+        with queue.worker(threads=1) as second:
+            until(lambda: queue.get(result.id).worker == second.name)
+            gates[1].set()
+            assert first.stop(LIMIT_SECONDS)
+            assert queue.get(result.id).status == "running"
+            gates[2].set()
+            assert ended(result).return_value == 2
+
+
 def test_a_task_that_runs_is_asked_to_end(queue: Queue) -> None:
     begun = threading.Event()
 
@@ -422,6 +443,20 @@ def test_a_scheduled_task_is_run_when_its_time_has_come(queue: Queue) -> None:
             assert result.started_at >= result.run_after
 
 
+def test_what_is_due_is_run_by_a_worker_that_always_has_something_to_do(queue: Queue) -> None:
+    came = threading.Event()
+    due = queue.task(name="due")(came.set)
+
+    @queue.task(keep=0)
+    def busy() -> None:
+        if not came.is_set():
+            busy.enqueue()
+
+    with queue.worker(threads=1):
+        busy.enqueue()
+        ended(due.using(run_after=0.05).enqueue())
+
+
 def test_ten_thousand_are_scheduled_for_the_same_moment(queue: Queue) -> None:
     task = queue.task(name="add", keep=0.0)(lambda a: a)
     queue.enqueue_many(task.using(run_after=0.5), [(n,) for n in range(10_000)])
@@ -471,6 +506,24 @@ def test_a_task_recurs(queue: Queue) -> None:
     with queue.worker():
         until(lambda: len(ran) > count)
     assert len(ran) <= count + 2
+
+
+def test_a_time_is_enqueued_once_though_two_workers_have_seen_it(
+    queue: Queue, gate: threading.Event
+) -> None:
+    queue.task(name="yearly", cron="0 0 1 1 *")(lambda: None)
+    wait = queue.task(name="wait")(lambda: gate.wait() and None)
+    with queue.worker(threads=1) as first, queue.worker(threads=1) as second:
+        queue.enqueue_many(wait, [(), ()])
+        until(lambda: first.running and second.running)
+        do(queue.path, "UPDATE oxlite_task_schedule SET due_at = 0")
+        with closing(stdlib.connect(queue.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            time.sleep(2 * clerk._LOOK_SECONDS)
+            gate.set()
+            time.sleep(0.05)  # both look meanwhile, and wait for the file
+        until(lambda: queue.find(name="yearly"))
+    assert len(queue.find(name="yearly")) == 1
 
 
 @pytest.mark.parametrize(
