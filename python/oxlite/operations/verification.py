@@ -21,7 +21,7 @@ __all__ = ["Contents", "Stage", "contents", "digest", "quoted", "row_counts", "v
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and how much there is: bytes, or 0 and 0."""
 
-_ERRORS_AT_MOST: Final = 20
+_SHOWN_AT_MOST: Final = 20
 
 _TABLES: Final = """SELECT name FROM pragma_table_list
 WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT IN ('sqlite_schema')
@@ -69,7 +69,7 @@ def verified(path: Path) -> Contents:
             connection.execute("PRAGMA cell_size_check = ON")
             unchecked: list[str] = []
             try:
-                errors = _errors(connection, str(_ERRORS_AT_MOST))
+                errors = _errors(connection, str(_SHOWN_AT_MOST))
             except sqlite3.OperationalError as error:
                 if not _lacks_a_function(error):
                     raise

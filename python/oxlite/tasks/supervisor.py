@@ -346,8 +346,9 @@ class _Ending:
 
     def follow(self, orders: int) -> None:
         """Do what one is told, in a thread; where nobody can tell any more, end."""
-        os.read(orders, 1)
-        self._ends_at = time.monotonic() + self._grace
+        # Two signals that the supervisor has heard together are one order.
+        is_at_once = os.read(orders, 1) == _END_AT_ONCE
+        self._ends_at = time.monotonic() + (0.0 if is_at_once else self._grace)
         self._worker.close()
         poll = select.poll()
         poll.register(orders, select.POLLIN)
