@@ -486,6 +486,64 @@ print({each.wait(20) for each in results}, worker.stop(5))
     ) == ["True SUCCESSFUL", "True FAILED", "['fails: False'] by finish", "{True} True"]
 
 
+LEFT_OPEN = """
+from asgiref.sync import sync_to_async
+
+def leave_it(text):
+    transaction.atomic().__enter__()
+    Note.objects.create(text=text)
+
+@task
+def leave(text, fails):
+    leave_it(text)
+    if fails:
+        raise ValueError
+
+@task
+def begin(text):
+    connection.cursor().execute("BEGIN")
+    Note.objects.create(text=text)
+
+@task
+async def leave_later(text):
+    await sync_to_async(leave_it)(text)
+"""
+
+
+def test_what_a_task_leaves_open_is_rolled_back_and_concerns_no_other(tasks_site: "Site") -> None:
+    tasks_site.write("notes/tasks.py", TASKS + LEFT_OPEN)
+    assert lines(
+        tasks_site,
+        """
+def receiver(task_result, **_kwargs):
+    if task_result.task.name == "add":
+        tasks.leave_it("by a receiver")
+task_finished.connect(receiver)
+worker = start_worker(threads=1)
+for number, result in enumerate((
+    tasks.leave.enqueue("left", False), tasks.leave.enqueue("left", True),
+    tasks.begin.enqueue("begun"), tasks.leave_later.enqueue("later"), tasks.add.enqueue(1, 2),
+)):
+    next_one = tasks.note.enqueue(f"next {number}")
+    print(result.wait(20), result.status,
+          *[each.traceback.splitlines()[-1] for each in result.errors])
+    print(next_one.wait(20), next_one.status)
+print(list(Note.objects.values_list("text", flat=True).order_by("text")), worker.stop(5))
+""",
+    ) == [
+        *(f"True FAILED {LEFT}", "True SUCCESSFUL", "True FAILED ValueError", "True SUCCESSFUL"),
+        *[f"True FAILED {LEFT}", "True SUCCESSFUL"] * 2,
+        *("True SUCCESSFUL", "True SUCCESSFUL"),
+        "['next 0', 'next 1', 'next 2', 'next 3', 'next 4'] True",
+    ]
+
+
+LEFT = (
+    "django.db.transaction.TransactionManagementError: the task has left atomic() open on"
+    " 'default': what it wrote there was rolled back"
+)
+
+
 def finished_at_the_end(site: "Site", task: str) -> list[str]:
     """What becomes of a task that runs when its program ends; and the notes."""
     assert lines(

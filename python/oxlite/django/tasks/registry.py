@@ -3,6 +3,7 @@
 Invariants:
 - In a worker a task has connections as a request has them: those that are too old are closed before
   and after it. A coroutine has those of a thread of its own, which are closed after it.
+- What a task has left open in ``atomic()`` is rolled back, and concerns no other one.
 - What a receiver of a signal raises is logged, and changes nothing for the task.
 """
 
@@ -16,6 +17,7 @@ from django.db import close_old_connections, connections
 
 from oxlite import Database
 from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.left_open import close_left_open, refuse
 from oxlite.django.tasks.sender import Sender
 from oxlite.django.tasks.task import (
     AttemptContext,
@@ -76,6 +78,7 @@ class SiteRegistry:
         """Close what is too old, and send ``task_started``."""
         assert isinstance(context, AttemptContext)
         if self._database is not None:
+            close_left_open()  # a time limit or a receiver may have come after a task
             close_old_connections()
         context.row = self._row(context.claim)
         try:
@@ -197,7 +200,7 @@ class _Definition:
         if self._task.takes_context:
             assert context.result is not None
             args = [OxliteTaskContext(task_result=context.result, of_attempt=context), *args]
-        found = called(self._task.func, args, kwargs)
+        found = self._called(args, kwargs)
         if self.is_coroutine_function:
             return _awaited(context, found)
         if self._is_coroutine:
@@ -206,20 +209,39 @@ class _Definition:
             context.returned = normalize_json(found)
         return context.returned
 
+    def _called(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if self._is_here:
+            return called(self._task.func, args, kwargs)
+        left_open: list[str] = []
+        try:
+            found = called(self._task.func, args, kwargs)
+        finally:
+            left_open = close_left_open()
+        refuse(left_open)
+        return found
+
     def delay_after(self, failures: int, error: BaseException) -> float:
         return self._inner.delay_after(failures, error)
 
 
 async def _awaited(context: AttemptContext, coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Await it, with a thread of its own for what it calls by ``sync_to_async``."""
+    left_open: list[str] = []
     async with ThreadSensitiveContext():
         try:
             found = await coroutine
         finally:
-            await sync_to_async(connections.close_all)()
+            left_open = await sync_to_async(_close_all)()
+    refuse(left_open)
     if not context.is_finished:
         context.returned = normalize_json(found)
     return context.returned
+
+
+def _close_all() -> list[str]:
+    left_open = close_left_open()
+    connections.close_all()
+    return left_open
 
 
 async def _itself(coroutine: Coroutine[Any, Any, Any]) -> Any:
