@@ -29,12 +29,9 @@ TASKS = {
 
 TASKS = """
 import asyncio, os, signal, time
-try:
-    from django.tasks import task
-except ImportError:
-    from django_tasks import task
 from django.db import connection, transaction
 from notes.models import Note
+from oxlite.django.tasks import task
 
 @task
 def add(first, second):
@@ -376,6 +373,51 @@ for arguments in ((object(), 1), (1,), (1, 2, 3), (float("nan"), 1)):
         print("refused")
 """,
     ) == ["[3, 2, 4, 1]", "True True", "True", "True", "[5]", *["refused"] * 9]
+
+
+DECLARED = """
+from oxlite.django.tasks import task
+
+@task
+def plain():
+    return 1
+
+@task()
+def called():
+    return 2
+
+@task(retries=1, retry_delay=0, priority=7, queue_name="mails", takes_context=True)
+def twice(context):
+    if context.attempt == 1:
+        raise ValueError
+    return context.attempt
+"""
+
+
+def test_a_task_is_declared_with_all_that_can_be_said_of_it(tasks_site: "Site") -> None:
+    tasks_site.write("notes/declared.py", DECLARED)
+    assert lines(
+        tasks_site,
+        """
+from oxlite.django.tasks import OxliteTask, task
+from notes import declared
+if django.VERSION[:2] != (6, 0):
+    assert django_task(retries=3)(declared.plain.func).retries == 3
+for each in (declared.plain, declared.called, declared.twice):
+    each.enqueue()
+print([(each.attempts, str(each.status)) for each in run_ready_tasks(queue_names=["mails"])])
+print([each.return_value for each in run_ready_tasks()], isinstance(declared.plain, OxliteTask))
+print(declared.twice.priority, declared.twice.queue_name, declared.twice.retries)
+for options in ({"retriez": 1}, {"retries": -1}):
+    try:
+        task(**options)(declared.plain.func)
+    except (TypeError, InvalidTask) as error:
+        print(isinstance(error, InvalidTask))
+""",
+    ) == [
+        "[(1, 'READY'), (2, 'SUCCESSFUL')]",
+        *("[1, 2] True", "7 mails 1", "False", "True"),
+    ]
 
 
 def test_coroutines_contexts_and_time_limits(tasks_site: "Site") -> None:

@@ -50,10 +50,7 @@ TASKS = {
 """
 
 TASKS = """
-try:
-    from django.tasks import task
-except ImportError:
-    from django_tasks import task
+from oxlite.django.tasks import task
 
 @task
 def mail(address):

@@ -7,6 +7,7 @@
 """
 
 from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.decorator import task
 from oxlite.django.tasks.task import (
     OxliteTask,
     OxliteTaskContext,
@@ -23,4 +24,5 @@ __all__ = [
     "TaskExpired",
     "run_ready_tasks",
     "start_worker",
+    "task",
 ]

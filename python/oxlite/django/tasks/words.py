@@ -18,6 +18,7 @@ __all__ = [
     "TaskResult",
     "TaskResultDoesNotExist",
     "TaskResultStatus",
+    "django_task",
     "normalize_json",
     "task_backends",
     "task_enqueued",
@@ -29,6 +30,7 @@ if find_spec("django.tasks"):
     from django.tasks import DEFAULT_TASK_BACKEND_ALIAS, task_backends
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
+    from django.tasks.base import task as django_task
     from django.tasks.exceptions import InvalidTask, InvalidTaskBackend, TaskResultDoesNotExist
     from django.tasks.signals import task_enqueued, task_finished, task_started
     from django.utils.json import normalize_json
@@ -38,6 +40,7 @@ elif find_spec("django_tasks"):
     from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, task_backends
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
+    from django_tasks.base import task as django_task
     from django_tasks.exceptions import InvalidTaskBackendError as InvalidTaskBackend
     from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.exceptions import TaskResultDoesNotExist
