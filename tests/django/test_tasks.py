@@ -838,6 +838,25 @@ print([each.return_value for each in run_ready_tasks()])
     assert done.returncode == 0, done.stdout
 
 
+def test_tasks_are_not_dumped(tasks_site: "Site") -> None:
+    tasks_site.set(
+        "DATABASES['other'] = {**DATABASES['default'], 'NAME': BASE_DIR / 'other.db'}\n"
+        "DATABASES['stock'] = {\n"
+        "    'ENGINE': 'django.db.backends.sqlite3', 'NAME': BASE_DIR / 'stock.db'}"
+    )
+    for alias in ("default", "other", "stock"):
+        assert tasks_site.manage("migrate", "--database", alias, "--verbosity", "0").returncode == 0
+    lines(tasks_site, 'tasks.add.enqueue(1, 2); Note.objects.create(text="dumped")')
+    for arguments in ((), ("--all",), ("--database", "other"), ("--database", "stock", "--all")):
+        done = tasks_site.manage("dumpdata", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert "oxlite_tasks" not in done.stdout
+        assert ("dumped" in done.stdout) == ("--database" not in arguments)
+    assert tasks_site.manage("dumpdata", "oxlite_tasks", "-o", "tasks.json").returncode == 0
+    done = tasks_site.manage("makemigrations", "--check", "--dry-run")
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_worker_of_processes_runs_ends_and_is_replaced(tasks_site: "Site") -> None:
     lines(tasks_site, "tasks.add.enqueue(0, 0)")
     worker = start_worker(tasks_site, "--processes", "2", "--threads", "1", "--no-reload")

@@ -174,7 +174,7 @@ class StoredTaskAdmin(admin.ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[StoredTask]:
         """The tasks of the first backend of Oxlite's."""
         place = _place()
-        found = super().get_queryset(request)
+        found = StoredTask.objects.all().order_by(*self.get_ordering(request))
         if place is None:
             return found.none()
         if not place.query("SELECT 1 FROM oxlite_task LIMIT 1"):

@@ -1,15 +1,30 @@
 """The table of tasks as a model, to look at: what is written of a task is ``oxlite.tasks``' affair.
 
-Invariant: Django neither makes nor changes the table. Its instants are seconds since 1970.
+Its instants are seconds since 1970.
+
+Invariants:
+- Django neither makes nor changes the table.
+- ``dumpdata`` dumps no tasks: a row without the columns that the model lacks would be another task,
+  and in other databases there is no table.
 """
+
+from typing import Any
 
 from django.db import models
 
 from oxlite.tasks import store
 
 
+class _NoTasks(models.Manager["StoredTask"]):
+    """What Django takes where no manager is named."""
+
+    def get_queryset(self) -> Any:
+        """None of them."""
+        return super().get_queryset().none()
+
+
 class StoredTask(models.Model):
-    """A task, as it stands in the file."""
+    """A task, as it stands in the file. ``StoredTask.objects`` has them all."""
 
     id = models.BigAutoField(primary_key=True)
     queue = models.TextField()
@@ -28,10 +43,15 @@ class StoredTask(models.Model):
     result = models.TextField(null=True)
     errors = models.TextField(null=True)
 
+    objects = models.Manager()
+    none_at_all = _NoTasks()
+
     class Meta:
         """The table is not Django's."""
 
         managed = False
+        # The one for ``dumpdata --all``, the other without that.
+        base_manager_name = default_manager_name = "none_at_all"
         db_table = "oxlite_task"
         verbose_name = "task"
 

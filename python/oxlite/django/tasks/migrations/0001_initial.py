@@ -56,6 +56,9 @@ class Migration(migrations.Migration):
                 "verbose_name": "task",
                 "db_table": "oxlite_task",
                 "managed": False,
+                "base_manager_name": "none_at_all",
+                "default_manager_name": "none_at_all",
             },
+            managers=[("none_at_all", models.Manager())],
         ),
     ]
