@@ -717,6 +717,35 @@ for name in ("notes.tasks.missing", "nowhere.at_all", "os.system", "notes.tasks.
     ]
 
 
+def test_rows_that_this_backend_would_not_enqueue(tasks_site: "Site") -> None:
+    tasks_site.set("USE_TZ = False\nTIME_ZONE = 'America/New_York'")
+    assert lines(
+        tasks_site,
+        """
+def write(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+result = tasks.describe.enqueue()
+write("UPDATE oxlite_task SET queue = 'old', priority = 1000, enqueued_at = -62135596800")
+found = backend.get_result(result.id)
+print(found.task.queue_name, found.task.priority, found.task.func is tasks.describe.func)
+print(found.task.limit, found.task.backend, found.enqueued_at, found.status)
+[found] = run_ready_tasks(queue_names=["old"])
+print(found.status, found.return_value)
+write("INSERT INTO oxlite_task (name, errors) VALUES ('notes.tasks.describe', '5')")
+run_ready_tasks()
+with connection.cursor() as cursor:
+    cursor.execute("SELECT errors LIKE '%%AssertionError%%' FROM oxlite_task WHERE id = 2")
+    print(cursor.fetchone())
+""",
+    ) == [
+        "old 1000 True",
+        "None default None READY",
+        "SUCCESSFUL [1, '1', 'RUNNING']",
+        "(0,)",
+    ]
+
+
 def test_a_task_of_another_backend_is_taken(tasks_site: "Site") -> None:
     tasks_site.set(
         """

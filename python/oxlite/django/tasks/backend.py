@@ -24,7 +24,14 @@ from django.utils.module_loading import import_string
 from oxlite.django.sqlite3.base import DatabaseWrapper
 from oxlite.django.sqlite3.validation import database_file
 from oxlite.django.tasks.place import OwnFile, Place, SiteDatabase
-from oxlite.django.tasks.task import OxliteTask, OxliteTaskResult, as_set, inner, result_of
+from oxlite.django.tasks.task import (
+    OxliteTask,
+    OxliteTaskResult,
+    as_set,
+    inner,
+    result_of,
+    with_fields,
+)
 from oxlite.django.tasks.timetable import faults_in
 from oxlite.django.tasks.words import (
     BaseTaskBackend,
@@ -146,13 +153,16 @@ class OxliteBackend(BaseTaskBackend):
         return result_of(row, self.task_of(row), self.alias)
 
     def task_of(self, row: Row) -> Any:
-        """The task of a row.
+        """The task of a row, whether or not this backend would enqueue it.
+
+        After a retry its ``run_after`` is the time of that.
 
         Raises:
             ImportError: There is none of its name.
             TypeError: What has that name is no task.
         """
-        return self.named(row.name).using(
+        return with_fields(
+            self.named(row.name),
             priority=row.priority,
             queue_name=row.queue,
             backend=self.alias,

@@ -27,7 +27,7 @@ from oxlite.django.tasks.task import (
     result_of,
 )
 from oxlite.django.tasks.words import normalize_json, task_finished, task_started
-from oxlite.tasks import TaskContext, UnknownTask, store
+from oxlite.tasks import TaskContext, UnfitArguments, UnknownTask, store
 from oxlite.tasks.arguments import encoded_result
 from oxlite.tasks.claim import Claim, Outcome, described
 from oxlite.tasks.result import Row
@@ -198,7 +198,8 @@ class _Definition:
     def call(self, context: TaskContext, args: list[Any], kwargs: dict[str, Any]) -> Any:
         assert isinstance(context, AttemptContext)
         if self._task.takes_context:
-            assert context.result is not None
+            if context.result is None:  # its row could not be read
+                raise UnfitArguments(f"nothing is known of task {context.id} but its number")
             args = [OxliteTaskContext(task_result=context.result, of_attempt=context), *args]
         found = self._called(args, kwargs)
         if self.is_coroutine_function:

@@ -5,7 +5,7 @@ Invariant: what Django's words mean is as Django has it.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from time import time
@@ -44,6 +44,7 @@ __all__ = [
     "as_set",
     "inner",
     "result_of",
+    "with_fields",
 ]
 
 _STATUSES: Final = {
@@ -128,6 +129,22 @@ def _inner(task: Any, defaults: tuple[tuple[str, Any], ...]) -> tasks.Task[..., 
         takes_context=task.takes_context,
         **dict(defaults) | said,
     )
+
+
+def with_fields(task: Any, **changed: Any) -> Any:
+    """The same task with other fields, whatever they are: another program may have written them.
+
+    Args:
+        task: One of Django's.
+        changed: The fields.
+    """
+    kind = type(task)
+    made = object.__new__(kind)
+    for each in fields(kind):
+        # It is frozen, and to be made in no other way than by a call, which validates it.
+        value = changed[each.name] if each.name in changed else getattr(task, each.name)
+        object.__setattr__(made, each.name, value)
+    return made
 
 
 class OxliteTaskResult(TaskResult):
@@ -228,9 +245,12 @@ def _workers(row: Row, known: list[str]) -> list[str]:
 
 
 def as_set(seconds: float | None) -> datetime | None:
-    """An instant of a row, as USE_TZ has it."""
+    """An instant of a row, as USE_TZ has it; ``None`` where Python has none for it."""
     at = moment(seconds)
-    return at if at is None or settings.USE_TZ else timezone.make_naive(at)
+    try:
+        return at if at is None or settings.USE_TZ else timezone.make_naive(at)
+    except OverflowError:
+        return None
 
 
 class AttemptContext(tasks.TaskContext):
