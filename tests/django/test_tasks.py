@@ -226,6 +226,67 @@ print(start_worker().stop(5))
     ) == ["not yet [] 0", "READY True", "True True", "[3, 7]", "True"]
 
 
+def test_of_what_is_unique_one_waits_for_the_commit(tasks_site: "Site") -> None:
+    tasks_site.set("TASKS['default']['OPTIONS'] = {'path': BASE_DIR / 'tasks.db'}")
+    assert lines(
+        tasks_site,
+        """
+one = tasks.add.using(unique=True)
+with transaction.atomic():
+    first, second, other = one.enqueue(1, 2), one.enqueue(1, 2), one.enqueue(1, 3)
+    print(first.id == second.id != other.id, second.args, str(second.status))
+    try:
+        with transaction.atomic():
+            one.enqueue(5, 5)
+            raise ValueError
+    except ValueError:
+        pass
+    third = one.enqueue(5, 5)
+for each in (first, second, other, third):
+    each.refresh()
+print([each.return_value for each in run_ready_tasks()])
+with transaction.atomic():
+    print(one.enqueue(1, 2).id != first.id)
+print([each.return_value for each in run_ready_tasks()])
+""",
+    ) == ["True [1, 2] READY", "[3, 4, 10]", "True", "[3]"]
+
+
+def test_what_keeps_one_task_from_being_written_keeps_no_other(tasks_site: "Site") -> None:
+    tasks_site.set("TASKS['default']['OPTIONS'] = {'path': BASE_DIR / 'tasks.db'}")
+    said = lines(
+        tasks_site,
+        """
+from oxlite.tasks import Queue
+logging.disable(logging.NOTSET)
+logging.basicConfig(format="%(message)s", stream=sys.stdout, level=logging.WARNING)
+logging.Formatter.formatException = lambda *_: ""
+one = tasks.add.using(unique_key="one")
+first = one.enqueue(0, 0)
+first.cancel()
+with transaction.atomic():
+    mine = one.enqueue(1, 2)
+    threading.Thread(target=lambda: print("by another", one.enqueue(3, 4).id)).start()
+    while not backend.place.queue.find(status="ready"):
+        pass
+    taken = tasks.add.enqueue(5, 6)
+    with backend.place.queue.database.write() as writer:
+        writer.execute("INSERT INTO oxlite_task (id, name) VALUES (?, 'a')", (int(taken.id),))
+    transaction.on_commit(lambda: print("another hook"))
+    last = tasks.add.enqueue(7, 8)
+last.refresh()
+print(mine.id, taken.id, last.id, last.status)
+""",
+    )
+    assert [said[0], *said[3:]] == ["by another 3", "another hook", "2 4 5 READY"]
+    assert said[1] == (
+        "task 2 (notes.tasks.add) is not written: task 3 with the same unique key was faster to"
+        " commit"
+    )
+    assert "Error calling enqueue() of notes.tasks.add in on_commit()" in said[2]
+    assert "another one with the number 4" in said[2]
+
+
 def test_signals_are_sent_and_errors_told(tasks_site: "Site") -> None:
     assert lines(
         tasks_site,

@@ -133,8 +133,13 @@ class OxliteBackend(BaseTaskBackend):
         def note(number: int) -> None:
             task_enqueued.send(type(self), task_result=result(number))
 
-        number, is_new = self.place.enqueue(parameters, note)
-        return result(number) if is_new else self.get_result(str(number))
+        number, written = self.place.enqueue(parameters, note)
+        if written is parameters:
+            return result(number)
+        if written is None:
+            return self.get_result(str(number))
+        row = _enqueued(number, written)
+        return result_of(row, self.task_of(row), self.alias)
 
     def get_result(self, result_id: str) -> OxliteTaskResult:
         """What is known of a task.

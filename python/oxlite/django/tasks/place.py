@@ -4,13 +4,14 @@ Invariants:
 - In the site's database a task is written by the connection of the thread that enqueues it, so it
   is part of what is open there.
 - In a file of its own it is written when the site's transaction has committed; only its number is
-  taken before.
+  taken before. Of what is unique one is written.
 - A process has one queue for each file. Django makes backends for each thread and each request.
 """
 
+import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,14 @@ from oxlite.sqlite3 import Connection
 from oxlite.tasks import Queue, store
 
 __all__ = ["OwnFile", "Place", "SiteDatabase"]
+
+_log = logging.getLogger("oxlite.tasks")
+
+_TRIES: Final = 10
+"""So often a task that is unique may end while another one of its kind is enqueued."""
+
+_NAME: Final = 1
+"""Which of the parameters the name is."""
 
 _queues: Final[dict[tuple[str, str], Queue]] = {}
 
@@ -47,7 +56,9 @@ class Place(ABC):
     """See the module."""
 
     @abstractmethod
-    def enqueue(self, parameters: tuple[Any, ...], note: Callable[[int], None]) -> tuple[int, bool]:
+    def enqueue(
+        self, parameters: tuple[Any, ...], note: Callable[[int], None]
+    ) -> tuple[int, tuple[Any, ...] | None]:
         """Enqueue a task with these parameters of ``store.ENQUEUE``.
 
         Args:
@@ -55,7 +66,8 @@ class Place(ABC):
             note: Called with its number when it has been written, if it is new.
 
         Returns:
-            Its number, and whether it is new: not if it is unique and was there.
+            Its number, and its parameters: these if it is new. If it is unique and was there, those
+            of the one that is to be written by a commit; ``None`` for one that is written.
         """
 
     @abstractmethod
@@ -84,13 +96,31 @@ class Place(ABC):
     def queue(self) -> Queue:
         """The file, for workers, and for who waits for results."""
 
+    def _enqueued_now(
+        self, parameters: tuple[Any, ...], note: Callable[[int], None]
+    ) -> tuple[int, tuple[Any, ...] | None]:
+        number, is_new = self._enqueued(parameters)
+        if not is_new:
+            return number, None
+        note(number)
+        return number, parameters
+
     def _enqueued(self, parameters: tuple[Any, ...]) -> tuple[int, bool]:
-        while True:
+        """Write a task; its number, and whether it is new.
+
+        Raises:
+            RuntimeError: Something else than a unique key keeps it from being written.
+        """
+        for _ in range(_TRIES):
             if rows := self.write(store.ENQUEUE, parameters):
                 return rows[0][1], True
             if rows := self.query(store.FIND_UNIQUE, (parameters[store.UNIQUE_KEY],)):
                 return rows[0][0], False
             # It has ended in between.
+        raise RuntimeError(
+            f"a task {parameters[_NAME]} cannot be written: there is another one with the number"
+            f" {parameters[-1]} that was taken for it, or a trigger prevents it"
+        )
 
 
 class SiteDatabase(Place):
@@ -132,12 +162,11 @@ class SiteDatabase(Place):
         wrapper.validate_no_broken_transaction()
         return joined(wrapper)
 
-    def enqueue(self, parameters: tuple[Any, ...], note: Callable[[int], None]) -> tuple[int, bool]:
+    def enqueue(
+        self, parameters: tuple[Any, ...], note: Callable[[int], None]
+    ) -> tuple[int, tuple[Any, ...] | None]:
         """As part of the transaction that is open in this thread."""
-        number, is_new = self._enqueued(parameters)
-        if is_new:
-            note(number)
-        return number, is_new
+        return self._enqueued_now(parameters, note)
 
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """What this thread's transaction sees."""
@@ -193,24 +222,30 @@ class OwnFile(Place):
         self._queue = _queue(path, profile)
         self._using = using
 
-    def enqueue(self, parameters: tuple[Any, ...], note: Callable[[int], None]) -> tuple[int, bool]:
+    def enqueue(
+        self, parameters: tuple[Any, ...], note: Callable[[int], None]
+    ) -> tuple[int, tuple[Any, ...] | None]:
         """When the transaction of the site has committed; at once if none is open."""
         if not connections[self._using].in_atomic_block:
-            number, is_new = self._enqueued(parameters)
-            if is_new:
-                note(number)
-            return number, is_new
+            return self._enqueued_now(parameters, note)
         unique_key = parameters[store.UNIQUE_KEY]
-        if unique_key is not None and (rows := self.query(store.FIND_UNIQUE, (unique_key,))):
-            return rows[0][0], False
+        if unique_key is not None:
+            for waiting in self._waiting():
+                if waiting.unique_key == unique_key:
+                    return waiting.number, waiting.parameters
+            if rows := self.query(store.FIND_UNIQUE, (unique_key,)):
+                return rows[0][0], None
         number = self._reserved()
+        waiting = _Waiting(self, parameters, number, note)
+        # What else waits for the commit is done, whatever becomes of this.
+        transaction.on_commit(waiting, using=self._using, robust=True)
+        return number, parameters
 
-        def enqueue() -> None:
-            if self._enqueued((*parameters[:-1], number))[1]:
-                note(number)
-
-        transaction.on_commit(enqueue, using=self._using)
-        return number, True
+    def _waiting(self) -> Iterator["_Waiting"]:
+        """Those of the transaction that is open; what was rolled back is none of them."""
+        for _savepoints, call, *_ in connections[self._using].run_on_commit:
+            if isinstance(call, _Waiting) and call.place.queue is self._queue and not call.is_done:
+                yield call
 
     def _reserved(self) -> int:
         with self._queue.database.write() as connection:
@@ -241,3 +276,37 @@ class OwnFile(Place):
     def queue(self) -> Queue:
         """The only one."""
         return self._queue
+
+
+class _Waiting:
+    """A task that is written when the site's transaction has committed."""
+
+    def __init__(
+        self,
+        place: OwnFile,
+        parameters: tuple[Any, ...],
+        number: int,
+        note: Callable[[int], None],
+    ) -> None:
+        self.place = place
+        self.parameters = parameters
+        self.unique_key = parameters[store.UNIQUE_KEY]
+        self.number = number
+        self.is_done = False
+        self._note = note
+        # By which Django's log calls it.
+        self.__qualname__ = f"enqueue() of {parameters[_NAME]}"
+
+    def __call__(self) -> None:
+        """Write it."""
+        self.is_done = True
+        number, is_new = self.place._enqueued((*self.parameters[:-1], self.number))
+        if is_new:
+            self._note(number)
+            return
+        _log.warning(
+            "task %d (%s) is not written: task %d with the same unique key was faster to commit",
+            self.number,
+            self.parameters[_NAME],
+            number,
+        )
