@@ -562,6 +562,35 @@ class OtherTests(TransactionTestCase):
     assert "WARNING" not in done.stderr
 
 
+@pytest.mark.parametrize("is_in_a_file_of_its_own", [False, True])
+def test_what_is_ready_does_not_run_beside_a_worker(
+    tasks_site: "Site", is_in_a_file_of_its_own: bool
+) -> None:
+    if is_in_a_file_of_its_own:
+        tasks_site.set("TASKS['default']['OPTIONS'] = {'path': BASE_DIR / 'tasks.db'}")
+    lines(tasks_site, "start_worker(); time.sleep(0.3); os._exit(0)")  # its row stays
+    assert lines(
+        tasks_site,
+        """
+tasks.add.enqueue(1, 2)
+print(len(run_ready_tasks()))
+worker = start_worker(queue_names=["mails"])
+while not backend.place.query("SELECT 1 FROM oxlite_task_worker"):
+    pass
+tasks.add.enqueue(1, 2)
+def run():
+    try:
+        return len(run_ready_tasks())
+    except RuntimeError as error:
+        return "a worker that runs the tasks" in str(error)
+print(run())
+with transaction.atomic():
+    print(run())
+print(worker.stop(5), len(run_ready_tasks()))
+""",
+    ) == ["1", "True", *(("True", "True 1") if is_in_a_file_of_its_own else ("1", "True 0"))]
+
+
 def test_what_was_taken_over_writes_nothing(tasks_site: "Site") -> None:
     assert lines(
         tasks_site,

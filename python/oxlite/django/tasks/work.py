@@ -13,6 +13,7 @@ from typing import Final
 from django.core.exceptions import ImproperlyConfigured
 
 from oxlite.django.tasks.backend import OxliteBackend
+from oxlite.django.tasks.place import SiteDatabase
 from oxlite.django.tasks.registry import SiteRegistry
 from oxlite.django.tasks.task import AttemptContext, OxliteTaskResult
 from oxlite.django.tasks.timetable import recurring_of
@@ -21,9 +22,11 @@ from oxlite.django.tasks.words import (
     TaskResultDoesNotExist,
     task_backends,
 )
+from oxlite.file_locks import is_locked
 from oxlite.tasks import Worker, store
 from oxlite.tasks.claim import Claim, handed_back
 from oxlite.tasks.execution import Execution
+from oxlite.tasks.roster import lock_path
 from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
 __all__ = ["at_end", "backend_of", "run_ready_tasks", "start_worker", "worker_of"]
@@ -131,8 +134,13 @@ def run_ready_tasks(
 
     Returns:
         The results, in the order in which they were run.
+
+    Raises:
+        RuntimeError: A worker is there, which would take for left behind what runs here. Inside of
+            ``atomic()`` it sees none of it.
     """
     of = backend_of(backend)
+    _refuse_workers(of)
     registry = SiteRegistry(of, None)
     execution = Execution(registry, None, OVERTIME_SECONDS)
     names = json.dumps(_queue_names(of, queue_names))
@@ -152,6 +160,21 @@ def run_ready_tasks(
                 outcome.then()
         found += _results(of, claim, registry.latest)
     return found
+
+
+def _refuse_workers(backend: OxliteBackend) -> None:
+    place, way_out = backend.place, "Stop it, or wait for its results: result.wait()"
+    if isinstance(place, SiteDatabase):
+        if place.file is None or place.wrapper.in_atomic_block:
+            return
+        way_out += "; inside atomic(), as in a TestCase, it sees none of it"
+    path = str(place.queue.path)
+    for name, lock, *_ in place.query(store.WORKERS):
+        if is_locked(lock_path(path), lock):
+            raise RuntimeError(
+                f"run_ready_tasks() beside {name}, a worker that runs the tasks of {path}: both"
+                f" would run the same ones. {way_out}"
+            )
 
 
 def _claimed(backend: OxliteBackend, queue_names: str) -> Claim | None:
