@@ -562,6 +562,76 @@ class OtherTests(TransactionTestCase):
     assert "WARNING" not in done.stderr
 
 
+IN_TESTS = """
+@task
+def note_twice(text):
+    transaction.on_commit(lambda: print("never"))
+    Note.objects.create(text=text)
+    Note.objects.create(text=text)
+
+@task
+def note_durably(text):
+    with transaction.atomic(durable=True):
+        Note.objects.create(text=text)
+
+@task(takes_context=True)
+async def obey_later(context):
+    context.raise_if_cancelled()
+    return [context.is_cancelled(), await Note.objects.acount()]
+"""
+
+
+def test_tests_see_what_a_worker_would_do(tasks_site: "Site") -> None:
+    tasks_site.write("notes/tasks.py", TASKS + IN_TESTS)
+    tasks_site.write(
+        "notes/tests.py",
+        """
+from django.test import SimpleTestCase, TestCase, TransactionTestCase
+from notes import tasks
+from notes.models import Note
+from oxlite.django.tasks import run_ready_tasks
+from oxlite.django.tasks.words import task_backends
+
+class Tests(TestCase):
+    def test_a_task_that_breaks_the_transaction(self):
+        tasks.note_twice.enqueue("two")
+        tasks.note_durably.enqueue("one")
+        with self.captureOnCommitCallbacks() as callbacks:
+            first, second = run_ready_tasks()
+        self.assertEqual((first.status, second.status), ("FAILED", "SUCCESSFUL"))
+        self.assertIn("IntegrityError", first.errors[0].traceback)
+        self.assertEqual([each.text for each in Note.objects.all()], ["one"])
+        self.assertEqual(callbacks, [])
+
+    def test_a_coroutine_that_asks(self):
+        Note.objects.create(text="one")
+        result = tasks.obey_later.enqueue()
+        [result] = run_ready_tasks()
+        self.assertEqual(result.return_value, [False, 1])
+
+class LaterTests(SimpleTestCase):
+    def test_no_database(self):
+        for use in (Note.objects.count, tasks.unserializable.enqueue, run_ready_tasks):
+            with self.assertRaisesMessage(AssertionError, "Database queries to 'default'"):
+                use()
+
+class OtherTests(TransactionTestCase):
+    def test_a_pause(self):
+        with task_backends["default"].place.connection() as connection:
+            connection.execute("INSERT INTO oxlite_task_pause VALUES ('default', 0)")
+        tasks.add.enqueue(1, 2)
+        self.assertEqual(run_ready_tasks(), [])
+
+    def test_no_pause(self):
+        tasks.add.enqueue(1, 2)
+        self.assertEqual(len(run_ready_tasks()), 1)
+""",
+    )
+    done = tasks_site.manage("test", "notes")
+    assert done.returncode == 0, done.stderr
+    assert "Ran 5 tests" in done.stderr
+
+
 @pytest.mark.parametrize("is_in_a_file_of_its_own", [False, True])
 def test_what_is_ready_does_not_run_beside_a_worker(
     tasks_site: "Site", is_in_a_file_of_its_own: bool

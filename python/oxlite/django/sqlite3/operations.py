@@ -13,7 +13,7 @@ __all__ = ["DatabaseOperations"]
 
 _WORTH_TELLING_SECONDS: Final = 0.001
 _TAKING_THE_LOCK: Final = {"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"}
-_ALSO_FLUSHED: Final = frozenset({"oxlite_task"})
+_ALSO_FLUSHED: Final = frozenset({"oxlite_task", "oxlite_task_pause", "oxlite_task_schedule"})
 """Tables without a managed model, whose rows are data all the same."""
 
 

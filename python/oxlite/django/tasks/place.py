@@ -75,6 +75,10 @@ class Place(ABC):
         """Read; nothing where there are no tables."""
 
     @abstractmethod
+    def reader(self) -> Callable[[str, tuple[Any, ...]], list[Any]]:
+        """What reads as ``query`` does in this thread, and can be called in an event loop."""
+
+    @abstractmethod
     def write(self, sql: str, parameters: tuple[Any, ...], also: Sequence[str] = ()) -> list[Any]:
         """Write.
 
@@ -157,8 +161,10 @@ class SiteDatabase(Place):
         Raises:
             django.core.exceptions.ImproperlyConfigured: The database is none of Oxlite's.
             django.db.transaction.TransactionManagementError: An error has broken the transaction.
+            AssertionError: The test that runs may not use the database.
         """
         wrapper = self.wrapper
+        wrapper.cursor().close()  # which a test may forbid
         wrapper.validate_no_broken_transaction()
         return joined(wrapper)
 
@@ -173,6 +179,19 @@ class SiteDatabase(Place):
         connection = self.connection()
         with self.wrapper.wrap_database_errors:
             return store.TABLES.look(lambda: rows_of(connection, sql, parameters))
+
+    def reader(self) -> Callable[[str, tuple[Any, ...]], list[Any]]:
+        """By the connection that is open then."""
+        wrapper = self.wrapper
+
+        def read(sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+            if wrapper.connection is None:
+                return self.query(sql, parameters)
+            connection = joined(wrapper.connection)
+            with wrapper.wrap_database_errors:
+                return store.TABLES.look(lambda: rows_of(connection, sql, parameters))
+
+        return read
 
     def write(self, sql: str, parameters: tuple[Any, ...], also: Sequence[str] = ()) -> list[Any]:
         """As part of the transaction that is open in this thread."""
@@ -258,6 +277,10 @@ class OwnFile(Place):
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """What is committed."""
         return store.TABLES.look(lambda: self._queue.database.query(sql, parameters))
+
+    def reader(self) -> Callable[[str, tuple[Any, ...]], list[Any]]:
+        """No connection is a thread's here."""
+        return self.query
 
     def write(self, sql: str, parameters: tuple[Any, ...], also: Sequence[str] = ()) -> list[Any]:
         """A transaction of its own."""

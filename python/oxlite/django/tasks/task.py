@@ -275,13 +275,15 @@ class AttemptContext(tasks.TaskContext):
         self.returned: Any = None
         self._is_here = database is None
         self._place = backend.place
+        # A coroutine asks it in another thread.
+        self._read = self._place.reader() if self._is_here else None
 
     def is_cancelled(self) -> bool:
         """See ``oxlite.tasks.TaskContext``."""
-        if not self._is_here:
+        if self._read is None:
             return super().is_cancelled()
         which = (self.id, self.attempt)
-        rows = self._place.query(f"{store.GET} WHERE id = ?1 AND attempt = ?2", which)
+        rows = self._read(f"{store.GET} WHERE id = ?1 AND attempt = ?2", which)
         return not rows or bool(Row.of(rows[0]).is_cancel_requested)
 
     @contextmanager

@@ -7,10 +7,12 @@ import atexit
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
 
 from oxlite.django.tasks.backend import OxliteBackend
 from oxlite.django.tasks.place import SiteDatabase
@@ -149,7 +151,8 @@ def run_ready_tasks(
         if (claim := _claimed(of, names)) is None:
             break
         try:
-            outcome = execution.outcome(claim)
+            with _unbroken():
+                outcome = execution.outcome(claim)
         except BaseException:
             left = handed_back(claim)
             of.place.write(left.sql, left.parameters)
@@ -160,6 +163,22 @@ def run_ready_tasks(
                 outcome.then()
         found += _results(of, claim, registry.latest)
     return found
+
+
+@contextmanager
+def _unbroken() -> Iterator[None]:
+    """Take back what an error has broken of the transactions that are open in this thread.
+
+    A worker's task has none open around it, so an error of the database breaks nothing there.
+    """
+    with ExitStack() as savepoints:
+        for wrapper in connections.all(initialized_only=True):
+            if wrapper.in_atomic_block:
+                block = transaction.atomic(using=wrapper.alias)
+                # Inside a test's transaction alone a task may use atomic(durable=True).
+                block._from_testcase = wrapper.atomic_blocks[-1]._from_testcase
+                savepoints.enter_context(block)
+        yield
 
 
 def _refuse_workers(backend: OxliteBackend) -> None:
