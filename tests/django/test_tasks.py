@@ -890,7 +890,8 @@ write("UPDATE oxlite_task SET queue = 'old', priority = 1000, enqueued_at = -621
 found = backend.get_result(result.id)
 print(found.task.queue_name, found.task.priority, found.task.func is tasks.describe.func)
 print(found.task.limit, found.task.backend, found.enqueued_at, found.status)
-[found] = run_ready_tasks(queue_names=["old"])
+write("UPDATE oxlite_task SET queue = 'default'")
+[found] = run_ready_tasks()
 print(found.status, found.return_value)
 write("INSERT INTO oxlite_task (name, errors) VALUES ('notes.tasks.describe', '5')")
 run_ready_tasks()
@@ -1046,6 +1047,44 @@ def test_tasks_are_not_dumped(tasks_site: "Site") -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_processes_are_as_many_as_is_said_while_code_is_developed(tasks_site: "Site") -> None:
+    tasks_site.set("DEBUG = True")
+    worker = start_worker(tasks_site, "--processes", "2", "--threads", "1")
+    assert lines(
+        tasks_site,
+        """
+results = [tasks.sleep.enqueue(0.5) for _ in range(2)]
+print({each.wait(20) for each in results}, len({each.return_value for each in results}))
+""",
+    ) == ["{True} 2"]
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+
+
+def test_a_worker_waits_for_the_applications(tasks_site: "Site") -> None:
+    done = tasks_site.script("-c", "from oxlite.django.tasks import start_worker; start_worker()")
+    assert "AppRegistryNotReady" in done.stderr
+
+
+def test_a_task_without_limit_where_options_have_one(tasks_site: "Site") -> None:
+    tasks_site.set("TASKS['default']['OPTIONS'] = {'time_limit': 0.2, 'keep': 0}")
+    assert lines(
+        tasks_site,
+        """
+import math
+tasks.sleep.enqueue(0.3)
+result = tasks.sleep.using(time_limit=math.inf, keep=math.inf).enqueue(0.3)
+run_ready_tasks()
+print(backend.get_result(result.id).status, backend.get_result("1").status)
+print(backend.place.query("SELECT time_limit, keep_seconds FROM oxlite_task ORDER BY id"))
+try:
+    tasks.sleep.using(retry_delay=math.inf)
+except InvalidTask:
+    print("refused")
+""",
+    ) == ["SUCCESSFUL FAILED", "[(0.2, 0.0), (None, None)]", "refused"]
+
+
 def test_a_worker_of_processes_runs_ends_and_is_replaced(tasks_site: "Site") -> None:
     lines(tasks_site, "tasks.add.enqueue(0, 0)")
     worker = start_worker(tasks_site, "--processes", "2", "--threads", "1", "--no-reload")
@@ -1111,6 +1150,9 @@ def test_arguments_of_the_command(tasks_site: "Site") -> None:
         (["--threads", "0"], "1 or more"),
         (["--grace", "-1"], "number of seconds"),
         (["--queues", "a,,b"], "commas"),
+        (["--queues", "mails,no"], "has no 'no'; there are default, mails"),
+        (["--reload", "--processes", "2"], "--reload is in one process"),
+        (["--reload", "--memory", "500"], "--reload is in one process"),
     ):
         done = tasks_site.manage("oxlite_worker", *arguments)
         assert done.returncode != 0

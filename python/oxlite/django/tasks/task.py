@@ -3,6 +3,7 @@
 Invariant: what Django's words mean is as Django has it.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -72,7 +73,8 @@ class TaskExpired(Exception):  # noqa: N818 - as TaskCancelled
 class OxliteTask(Task):
     """A task, with what ``oxlite.tasks.Task`` has beside Django's: see there.
 
-    ``None`` means what the backend's OPTIONS say.
+    ``None`` means what the backend's OPTIONS say. ``math.inf`` is no ``time_limit``, and ``keep``
+    for ever.
     """
 
     retries: int | None = None
@@ -116,6 +118,10 @@ def inner(task: Any, defaults: dict[str, Any]) -> tasks.Task[..., Any]:
 @lru_cache(maxsize=1024)
 def _inner(task: Any, defaults: tuple[tuple[str, Any], ...]) -> tasks.Task[..., Any]:
     said = {name: one for name in _BESIDE if (one := getattr(task, name, None)) is not None}
+    options = dict(defaults) | said
+    for name in ("time_limit", "keep"):
+        if options.get(name) == math.inf:
+            options[name] = None
     run_after = task.run_after
     if run_after is not None and timezone.is_naive(run_after):
         run_after = timezone.make_aware(run_after)
@@ -127,7 +133,7 @@ def _inner(task: Any, defaults: tuple[tuple[str, Any], ...]) -> tasks.Task[..., 
         priority=int(task.priority),
         run_after=run_after,
         takes_context=task.takes_context,
-        **dict(defaults) | said,
+        **options,
     )
 
 

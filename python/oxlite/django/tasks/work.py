@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
@@ -31,7 +32,7 @@ from oxlite.tasks.execution import Execution
 from oxlite.tasks.roster import lock_path
 from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
-__all__ = ["at_end", "backend_of", "run_ready_tasks", "start_worker", "worker_of"]
+__all__ = ["at_end", "backend_of", "queue_names_of", "run_ready_tasks", "start_worker", "worker_of"]
 
 _STOP_SECONDS: Final = 10.0
 """At the end of a program what runs has so long; then it is handed back."""
@@ -69,12 +70,12 @@ def worker_of(
         overtime: See there.
 
     Raises:
-        ImproperlyConfigured: The database is in memory, it is not known of which queues, or what is
-            to recur cannot.
+        ImproperlyConfigured: The database is in memory, it is not known of which queues, one of
+            them is none of the backend's, or what is to recur cannot.
     """
     database = backend.place.queue.database
     registry = SiteRegistry(backend, database)
-    names = _queue_names(backend, queue_names)
+    names = queue_names_of(backend, queue_names)
     return Worker(
         database,
         registry,
@@ -93,7 +94,8 @@ def start_worker(
 ) -> Worker:
     """Run tasks in threads of this process, until it ends: for small sites, in ``wsgi.py``.
 
-    Where a server forks after it has imported that, it is called in each of its processes.
+    There it is called after ``get_wsgi_application()``, by which the applications are loaded. Where
+    a server forks after it has imported that, it is called in each of its processes.
 
     Args:
         backend: Its alias.
@@ -101,9 +103,11 @@ def start_worker(
         queue_names: See ``worker_of``.
 
     Raises:
+        django.core.exceptions.AppRegistryNotReady: The applications are not loaded yet.
         ImproperlyConfigured: See ``worker_of``.
         OSError, oxlite.sqlite3.Error: The file cannot be used.
     """
+    apps.check_models_ready()  # no task could be imported
     worker = worker_of(backend_of(backend), queue_names, threads)
     worker.start()
     at_end(worker.stop, _STOP_SECONDS)
@@ -138,6 +142,7 @@ def run_ready_tasks(
         The results, in the order in which they were run.
 
     Raises:
+        ImproperlyConfigured: It is not known of which queues, or one is none of the backend's.
         RuntimeError: A worker is there, which would take for left behind what runs here. Inside of
             ``atomic()`` it sees none of it.
     """
@@ -145,7 +150,7 @@ def run_ready_tasks(
     _refuse_workers(of)
     registry = SiteRegistry(of, None)
     execution = Execution(registry, None, OVERTIME_SECONDS)
-    names = json.dumps(_queue_names(of, queue_names))
+    names = json.dumps(queue_names_of(of, queue_names))
     found: list[OxliteTaskResult] = []
     while at_most is None or len(found) < at_most:
         if (claim := _claimed(of, names)) is None:
@@ -218,11 +223,21 @@ def _results(
         return []
 
 
-def _queue_names(backend: OxliteBackend, said: Sequence[str] | None) -> list[str]:
+def queue_names_of(backend: OxliteBackend, said: Sequence[str] | None) -> list[str]:
+    """The queues that are said, or all of the backend's.
+
+    Raises:
+        ImproperlyConfigured: There are none, or one is none of the backend's.
+    """
     names = sorted(backend.queues) if said is None else list(said)
     if not names:
         raise ImproperlyConfigured(
             f"TASKS[{backend.alias!r}] has no QUEUES, so tasks may be in any: say whose tasks are"
             " run (--queues)"
+        )
+    if backend.queues and (unknown := set(names) - backend.queues):
+        raise ImproperlyConfigured(
+            f"TASKS[{backend.alias!r}]['QUEUES'] has no {min(unknown)!r}; there are"
+            f" {', '.join(sorted(backend.queues))}"
         )
     return names

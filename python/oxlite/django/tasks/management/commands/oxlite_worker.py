@@ -17,7 +17,7 @@ from django.utils import autoreload
 from oxlite.django.tasks.backend import OxliteBackend
 from oxlite.django.tasks.timetable import recurring_of
 from oxlite.django.tasks.words import DEFAULT_TASK_BACKEND_ALIAS, InvalidTaskBackend
-from oxlite.django.tasks.work import at_end, backend_of, worker_of
+from oxlite.django.tasks.work import at_end, backend_of, queue_names_of, worker_of
 from oxlite.tasks.service import run_worker, set_up_logging
 
 __all__ = ["Command"]
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             help="the queues whose tasks are run, with commas between; all of the backend's unless"
             " it is said",
         )
-        parser.add_argument("--processes", type=_count, default=1, help="how many; 1")
+        parser.add_argument("--processes", type=_count, help="how many; 1")
         parser.add_argument("--threads", type=_count, default=4, help="in each of them; 4")
         parser.add_argument(
             "--memory", type=_count, help="the address space of each process, in mebibytes"
@@ -65,8 +65,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reload",
             action=argparse.BooleanOptionalAction,
-            default=settings.DEBUG,
-            help="begin again when code changes, in one process; settings.DEBUG",
+            help="begin again when code changes, in one process; with settings.DEBUG, unless"
+            " --processes or --memory is said",
         )
 
     def handle(self, *args: object, **options: Any) -> None:
@@ -75,14 +75,20 @@ class Command(BaseCommand):
         Raises:
             django.core.management.CommandError: There are no such tasks here.
         """
+        is_of_processes = bool(options["processes"] or options["memory"])
+        if options["reload"] and is_of_processes:
+            raise CommandError("--reload is in one process: it goes without --processes, --memory")
         try:
             backend = backend_of(options["backend"])
+            queue_names_of(backend, options["queues"])
             _ = backend.place.queue.path  # raises where no worker can be
             recurring_of(backend)
         except (ImproperlyConfigured, InvalidTaskBackend) as error:
             raise CommandError(str(error)) from None
         level = _LEVELS.get(options["verbosity"], logging.DEBUG)
-        if options["reload"]:
+        if options["reload"] or (
+            options["reload"] is None and settings.DEBUG and not is_of_processes
+        ):
             set_up_logging(level)
             autoreload.run_with_reloader(_run_here, backend, options)
             return
@@ -91,7 +97,7 @@ class Command(BaseCommand):
             lambda told: worker_of(
                 backend, options["queues"], options["threads"], told, options["overtime"]
             ),
-            processes=options["processes"],
+            processes=options["processes"] or 1,
             memory_mebibytes=options["memory"],
             grace=options["grace"],
             log_level=level,
