@@ -122,16 +122,23 @@ print(*act(browser, "run_again", good, bad))
 bad.refresh()
 print(bad.status)
 other = only.enqueue()
-print("UNIQUE" in act(browser, "run_again", waiting)[0])
+print(*act(browser, "run_again", waiting))
 print(*act(browser, "discard", good, waiting))
+from django.contrib.admin.models import LogEntry
+print([(each.object_repr, each.action_flag, each.change_message)
+       for each in LogEntry.objects.order_by("id")])
+print("Run again." in browser.get(f"{PAGE}{bad.id}/history/").content.decode())
 for query in ("?q=mail", "?q=a%40b", "?status__exact=failed", "?queue=mails", "?o=7"):
     print(browser.get(PAGE + query).context["cl"].result_count)
 """,
     ) == [
         "1 task is ready again. 1 task is left as before: only what has failed or did not run is.",
         "READY",
-        "True",
+        "3 notes.tasks.only: another task with the same unique key waits or runs.",
         "2 tasks are discarded.",
+        "[('2 notes.tasks.mail', 2, 'Run again.'), ('3 notes.tasks.only', 3, ''),"
+        " ('1 notes.tasks.mail', 3, '')]",
+        "True",
         *("2", "0", "0", "1", "3"),
     ]
 
@@ -180,6 +187,28 @@ for page in (PAGE, f"{PAGE}{bad.id}/change/", f"{PAGE}{number}/change/"):
 """,
         )
         == ["200 [False, False, False, False]"] * 3
+    )
+
+
+def test_what_is_no_text_is_shown_as_well_as_can_be(admin_site: "Site") -> None:
+    assert (
+        lines(
+            admin_site,
+            """
+from django.db import connection
+mail.enqueue("a@b")
+with connection.cursor() as cursor:
+    for value in ("x'70ff71'", "CAST(x'70ff71' AS TEXT)"):
+        cursor.execute(
+            "INSERT INTO oxlite_task (queue, name, arguments, worker, errors, result, status)"
+            f" VALUES ({', '.join([value] * 6)}, 'failed')")
+browser = client("view")
+for page in (PAGE, f"{PAGE}2/change/", f"{PAGE}3/change/", PAGE + "?q=mail"):
+    answer = browser.get(page)
+    print(answer.status_code, "p\ufffdq" in answer.content.decode())
+""",
+        )
+        == ["200 True"] * 4
     )
 
 

@@ -1,7 +1,7 @@
 """The page of tasks in the admin: what waits, runs and has ended; what failed is run again by hand.
 
 Invariants:
-- Nothing is changed but by the statements of ``oxlite.tasks.store``.
+- Nothing is changed but by the statements of ``oxlite.tasks.store``. Who has done it is logged.
 - What tasks were given and have raised is text, and escaped.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.db.utils import Error as DatabaseError
+from django.db.utils import IntegrityError
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -135,14 +136,17 @@ class StoredTaskAdmin(admin.ModelAdmin):
     @admin.action(description="Run again", permissions=["run_again"])
     def run_again(self, request: HttpRequest, tasks: QuerySet[StoredTask]) -> None:
         """Have tasks run again that have failed, were cancelled or have expired."""
-        self._do(
+        again = self._do(
             request, tasks, store.RETRY, "ready again", "only what has failed or did not run is"
         )
+        for task in again:
+            self.log_change(request, task, "Run again.")
 
     @admin.action(description="Discard", permissions=["discard"])
     def discard(self, request: HttpRequest, tasks: QuerySet[StoredTask]) -> None:
         """Delete tasks that do not run."""
-        self._do(request, tasks, store.DISCARD, "discarded", "what runs is not")
+        if discarded := self._do(request, tasks, store.DISCARD, "discarded", "what runs is not"):
+            self.log_deletions(request, discarded)
 
     def _do(
         self,
@@ -151,23 +155,31 @@ class StoredTaskAdmin(admin.ModelAdmin):
         statement: str,
         done: str,
         otherwise: str,
-    ) -> None:
+    ) -> Any:
+        """Do it, and say what was done; those to which it was."""
         place = _place()
         assert place is not None
-        changed = left = 0
+        changed, left = [], 0
         for task in tasks:
             try:
                 rows = place.write(statement, (task.pk,), [store.TASKS_NAME])
+            except IntegrityError:  # nothing else about a task is unique
+                said = f"{task}: another task with the same unique key waits or runs."
+                self.message_user(request, said, messages.ERROR)
+                continue
             except DatabaseError as error:
                 self.message_user(request, f"{task}: {error}", messages.ERROR)
                 continue
-            changed += bool(rows)
-            left += not rows
-        if changed:
-            self.message_user(request, f"{changed} {_noun(changed)} {done}.", messages.SUCCESS)
+            if rows:
+                changed.append(task)
+            else:
+                left += 1
+        if count := len(changed):
+            self.message_user(request, f"{count} {_noun(count)} {done}.", messages.SUCCESS)
         if left:
             said = f"{left} {_noun(left)} left as before: {otherwise}."
             self.message_user(request, said, messages.WARNING)
+        return changed
 
     # Where it is, and who may.
 
