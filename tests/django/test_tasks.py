@@ -746,6 +746,55 @@ LEFT = (
 )
 
 
+HOOKED = """
+from asgiref.sync import sync_to_async
+
+@task(takes_context=True)
+@transaction.atomic
+def finish_hooked(context, fails):
+    transaction.on_commit(fail.func)
+    with context.finish("by finish"):
+        Note.objects.create(text=f"fails: {fails}")
+    if fails:
+        raise ValueError
+
+@task(takes_context=True)
+async def finish_later(context):
+    await sync_to_async(finish_hooked.func)(context, False)
+"""
+
+
+def test_what_is_finished_is_so_whatever_hooks_raise(tasks_site: "Site") -> None:
+    tasks_site.write("notes/tasks.py", TASKS + HOOKED)
+    assert lines(
+        tasks_site,
+        """
+heard = []
+def hear(task_result, **_kwargs):
+    heard.append((int(task_result.id), str(task_result.status), task_result._return_value))
+task_finished.connect(hear)
+worker = start_worker(threads=1)
+for result in (
+    tasks.finish_hooked.enqueue(False), tasks.finish_hooked.using(keep=0).enqueue(None),
+    tasks.finish_hooked.enqueue(True),
+):
+    try:
+        result.wait(20)
+    except TaskResultDoesNotExist:
+        print("not kept")
+    else:
+        print(result.status)
+Note.objects.all().delete()
+print(tasks.finish_later.enqueue().wait(20), worker.stop(5))
+print(*heard)
+""",
+    ) == [
+        *("SUCCESSFUL", "not kept", "FAILED", "True True"),
+        "(1, 'SUCCESSFUL', 'by finish') (2, 'SUCCESSFUL', 'by finish') (3, 'FAILED', None)"
+        " (4, 'SUCCESSFUL', 'by finish')",
+    ]
+
+
 def finished_at_the_end(site: "Site", task: str) -> list[str]:
     """What becomes of a task that runs when its program ends; and the notes."""
     assert lines(

@@ -145,7 +145,7 @@ class SiteRegistry:
         )
 
     def _row(self, claim: Claim) -> Row:
-        """Its row; of a first attempt the claim says all of it."""
+        """Its row; of a first attempt the claim says all of it but ``run_after``, which is over."""
         if claim.attempt > 1:
             sql = f"{store.GET} WHERE id = ?1"
             place = self._backend.place
@@ -201,7 +201,7 @@ class _Definition:
             if context.result is None:  # its row could not be read
                 raise UnfitArguments(f"nothing is known of task {context.id} but its number")
             args = [OxliteTaskContext(task_result=context.result, of_attempt=context), *args]
-        found = self._called(args, kwargs)
+        found = self._called(context, args, kwargs)
         if self.is_coroutine_function:
             return _awaited(context, found)
         if self._is_coroutine:
@@ -210,7 +210,7 @@ class _Definition:
             context.returned = normalize_json(found)
         return context.returned
 
-    def _called(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _called(self, context: AttemptContext, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if self._is_here:
             return called(self._task.func, args, kwargs)
         left_open: list[str] = []
@@ -218,6 +218,7 @@ class _Definition:
             found = called(self._task.func, args, kwargs)
         finally:
             left_open = close_left_open()
+            context.settle()
         refuse(left_open)
         return found
 
@@ -232,16 +233,17 @@ async def _awaited(context: AttemptContext, coroutine: Coroutine[Any, Any, Any])
         try:
             found = await coroutine
         finally:
-            left_open = await sync_to_async(_close_all)()
+            left_open = await sync_to_async(_close_all)(context)
     refuse(left_open)
     if not context.is_finished:
         context.returned = normalize_json(found)
     return context.returned
 
 
-def _close_all() -> list[str]:
+def _close_all(context: AttemptContext) -> list[str]:
     left_open = close_left_open()
     connections.close_all()
+    context.settle()
     return left_open
 
 

@@ -5,7 +5,7 @@ Invariant: what Django's words mean is as Django has it.
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from django.utils import timezone
 
-from oxlite import Database, tasks
+from oxlite import Database, sqlite3, tasks
 from oxlite.django.tasks.place import Place, SiteDatabase
 from oxlite.django.tasks.words import (
     Task,
@@ -279,6 +279,8 @@ class AttemptContext(tasks.TaskContext):
         self.result: OxliteTaskResult | None = None
         self.row: Row | None = None
         self.returned: Any = None
+        # What finish() has written, perhaps to be rolled back.
+        self._is_completed, self._result = False, None
         self._is_here = database is None
         self._place = backend.place
         # A coroutine asks it in another thread.
@@ -303,17 +305,33 @@ class AttemptContext(tasks.TaskContext):
             self.returned = result
             return
 
-        def note() -> None:
-            self.is_finished, self.returned = True, result
-
         with transaction.atomic(using=place.alias):
             self._complete(result, place.write)
+            self._is_completed, self._result = True, result
             if not self._is_here:
                 # It may be inside of another atomic(), which can still be rolled back.
-                transaction.on_commit(note, using=place.alias)
+                transaction.on_commit(self._note, using=place.alias)
             yield connections[place.alias]
         if self._is_here:  # a test's transaction is never committed
-            note()
+            self._note()
+
+    def _note(self) -> None:
+        self.is_finished, self.returned = True, self._result
+
+    def settle(self) -> None:
+        """Look whether it was finished, where a hook of the same commit has kept that from us.
+
+        Called when the task has no transaction open any more.
+        """
+        if not self._is_completed or self.is_finished:
+            return
+        with suppress(sqlite3.Error):
+            rows = self._database.query(
+                "SELECT attempt, status FROM oxlite_task WHERE id = ?", (self.id,)
+            )
+            # What is kept for no time was deleted by its completion.
+            if not rows or tuple(rows[0]) == (self.attempt, store.SUCCESSFUL):
+                self._note()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
