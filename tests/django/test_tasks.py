@@ -771,7 +771,8 @@ def test_what_is_finished_is_so_whatever_hooks_raise(tasks_site: "Site") -> None
         """
 heard = []
 def hear(task_result, **_kwargs):
-    heard.append((int(task_result.id), str(task_result.status), task_result._return_value))
+    value = None if task_result.errors else task_result.return_value
+    heard.append((int(task_result.id), str(task_result.status), value))
 task_finished.connect(hear)
 worker = start_worker(threads=1)
 for result in (

@@ -5,6 +5,7 @@ Invariant: what runs in the thread that asks reads and writes by the connection 
 
 import atexit
 import json
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +26,10 @@ from oxlite.django.tasks.words import (
     TaskResultDoesNotExist,
     task_backends,
 )
-from oxlite.file_locks import is_locked
 from oxlite.tasks import Worker, store
 from oxlite.tasks.claim import Claim, handed_back
 from oxlite.tasks.execution import Execution
-from oxlite.tasks.roster import lock_path
+from oxlite.tasks.roster import Member, Roster
 from oxlite.tasks.time_limit import OVERTIME_SECONDS
 
 __all__ = ["at_end", "backend_of", "queue_names_of", "run_ready_tasks", "start_worker", "worker_of"]
@@ -193,12 +193,15 @@ def _refuse_workers(backend: OxliteBackend) -> None:
             return
         way_out += "; inside atomic(), as in a TestCase, it sees none of it"
     path = str(place.queue.path)
-    for name, lock, *_ in place.query(store.WORKERS):
-        if is_locked(lock_path(path), lock):
-            raise RuntimeError(
-                f"run_ready_tasks() beside {name}, a worker that runs the tasks of {path}: both"
-                f" would run the same ones. {way_out}"
-            )
+    roster = Roster(path, select.poll(), lambda: None)
+    roster.watch([Member._make(row) for row in place.query(store.WORKERS)])
+    living = roster.names.difference(roster.ended())
+    roster.leave()
+    if living:
+        raise RuntimeError(
+            f"run_ready_tasks() beside {min(living)}, a worker that runs the tasks of {path}: both"
+            f" would run the same ones. {way_out}"
+        )
 
 
 def _claimed(backend: OxliteBackend, queue_names: str) -> Claim | None:
