@@ -249,11 +249,14 @@ def manage() -> None:
     """``python -m manage db_worker …`` of the tests that start processes."""
     substitute(Path.cwd())
     from django.core.management import call_command
+    from django.db import transaction
 
     from oxlite.django.tasks import run_ready_tasks
 
     if "--batch" in sys.argv:
-        run_ready_tasks()
+        # Beside a worker that still runs what it has, whose supervisor another test has killed.
+        with transaction.atomic():
+            run_ready_tasks()
         return
     call_command("oxlite_worker", "--verbosity", "1", "--threads", "1", "--no-reload")
 
