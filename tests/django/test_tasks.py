@@ -266,9 +266,9 @@ first = one.enqueue(0, 0)
 first.cancel()
 with transaction.atomic():
     mine = one.enqueue(1, 2)
-    threading.Thread(target=lambda: print("by another", one.enqueue(3, 4).id)).start()
-    while not backend.place.queue.find(status="ready"):
-        pass
+    another = threading.Thread(target=lambda: print("by another", one.enqueue(3, 4).id))
+    another.start()
+    another.join()
     taken = tasks.add.enqueue(5, 6)
     with backend.place.queue.database.write() as writer:
         writer.execute("INSERT INTO oxlite_task (id, name) VALUES (?, 'a')", (int(taken.id),))
