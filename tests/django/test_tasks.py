@@ -330,6 +330,31 @@ print(result.status, result.return_value)
     ]
 
 
+def test_receivers_are_told_what_is_committed(tasks_site: "Site") -> None:
+    """They ask the database, by a connection of their own, and keep no worker from its tasks."""
+    assert lines(
+        tasks_site,
+        """
+import threading
+heard, go_on = [], threading.Event()
+def hear(task_result, **_kwargs):
+    go_on.wait(60)
+    heard.append((str(task_result.status), str(backend.get_result(task_result.id).status)))
+task_finished.connect(hear)
+worker = start_worker(threads=1)
+for each in [tasks.add.enqueue(1, 2), tasks.fail.enqueue(), tasks.finish.enqueue("done")]:
+    print(each.wait(60))
+print(heard)
+go_on.set()
+print(worker.stop(60), *heard)
+""",
+    ) == [
+        *["True"] * 3,
+        "[]",
+        "True ('SUCCESSFUL', 'SUCCESSFUL') ('FAILED', 'FAILED') ('SUCCESSFUL', 'SUCCESSFUL')",
+    ]
+
+
 def test_results(tasks_site: "Site") -> None:
     assert lines(
         tasks_site,
