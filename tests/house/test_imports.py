@@ -25,6 +25,7 @@ BELOW: dict[str, set[str]] = {
     DOOR: DRIVER | {"connection", "database", "notifications", "retries", "schema"},
     "_native": set(),
     "sqlite3": {"_native"},
+    "branch": {"operations"},
     "changeset": {"_native"},
     "connection": DRIVER,
     "schema": DRIVER,

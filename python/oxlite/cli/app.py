@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from oxlite.cli.bench import bench
+from oxlite.cli.branch import branch
 from oxlite.cli.cache import cache
 from oxlite.cli.snapshot import snapshot
 from oxlite.cli.suggestions import SuggestingGroup
@@ -33,6 +34,7 @@ app = typer.Typer(
 for _name in COMMANDS:
     app.command()(getattr(import_module(f"oxlite.cli.{_name}"), _name))
 app.add_typer(bench, name="bench")
+app.add_typer(branch, name="branch")
 app.add_typer(cache, name="cache")
 app.add_typer(snapshot, name="snapshot")
 app.add_typer(tasks, name="tasks")

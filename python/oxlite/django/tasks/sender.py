@@ -17,6 +17,8 @@ from typing import Final
 
 from django.db import close_old_connections
 
+from oxlite.django.tasks.left_open import close_left_open
+
 __all__ = ["Sender"]
 
 _log = logging.getLogger("oxlite.tasks")
@@ -64,6 +66,7 @@ class Sender:
             try:
                 close_old_connections()
                 tell()
+                close_left_open()
                 close_old_connections()
             except BaseException:  # a receiver raises whatever it likes
                 _log.exception("what a receiver of a signal has raised")

@@ -1,0 +1,263 @@
+"""A database for each git branch: made from its parent's when it is first asked for.
+
+Beside each is a record of whose it is, ``NAME.branch.json``. The branch is read from git's files;
+no program is run, but by ``prune_branches``.
+
+Invariants:
+- A branch's name leads to no other directory, and two names to two files.
+- What is there is never made anew. Two who ask at once have the same one.
+- It is for development: nothing is made unless it is said that this is that.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from oxlite.operations.errors import OperationsError
+from oxlite.operations.online_copy import copy_online
+from oxlite.operations.openers import openers
+from oxlite.operations.partial import Partial, remove_abandoned
+from oxlite.operations.verification import verified
+
+__all__ = ["BranchDatabase", "branch_databases", "current_branch", "database", "prune_branches"]
+
+_FIELD: Final = "{branch}"
+_RECORD: Final = ".branch.json"
+_SIDECARS: Final = ("", "-wal", "-shm", "-journal", "-gate", _RECORD)
+_HASH_CHARACTERS: Final = 8
+_NAME_CHARACTERS_AT_MOST: Final = 60
+_LINE_BYTES_AT_MOST: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDatabase:
+    """That of a branch.
+
+    Attributes:
+        path: Its file.
+        branch: The branch's name; of a detached HEAD ``detached-`` and the commit.
+        parent: Whose database it was made from; ``None`` if it began empty.
+        created_at: When.
+    """
+
+    path: Path
+    branch: str
+    parent: str | None
+    created_at: datetime
+
+
+def database(
+    template: str | os.PathLike[str],
+    *,
+    debug: bool,
+    parent: str | None = None,
+    default: str = "main",
+    repository: str | os.PathLike[str] | None = None,
+) -> str:
+    """The database of the branch that is checked out; made from its parent's if it is not there.
+
+    >>> DATABASES = {
+    ...     "default": {
+    ...         "ENGINE": "oxlite.django.sqlite3",
+    ...         "NAME": branch.database(BASE_DIR / "db-{branch}.sqlite3", debug=DEBUG),
+    ...     }
+    ... }
+
+    Args:
+        template: Its path, with ``{branch}`` in the file's name.
+        debug: Whether this is development; where it is not it is refused.
+        parent: The branch whose database is copied; by default ``default``.
+        default: The branch that others come from.
+        repository: A directory of the working tree; by default that of the template, or else the
+            current one.
+
+    Returns:
+        The path, absolute. If the parent has no database, nothing is there yet.
+
+    Raises:
+        OperationsError: ``debug`` is not true, there is no working tree of git, or the template has
+            no place for the name.
+        VerificationFailed, oxlite.sqlite3.Error, OSError: It cannot be copied.
+    """
+    if not debug:
+        raise OperationsError(
+            "branch databases are for development: say debug=True, or name the one database of a"
+            " site that others use"
+        )
+    path = Path(template).absolute()
+    branch = current_branch(_working_tree(path, repository))
+    mine = _path(path, branch)
+    if mine.exists():
+        return str(mine)
+    comes_from = parent or default
+    theirs = _path(path, comes_from)
+    if comes_from != branch and theirs.is_file():
+        _make(mine, theirs, branch, comes_from)
+    elif parent is not None and comes_from != branch:
+        raise OperationsError(f"the branch {parent!r} has no database {theirs}")
+    return str(mine)
+
+
+def _make(mine: Path, theirs: Path, branch: str, parent: str) -> None:
+    remove_abandoned(mine.parent)
+    with Partial(mine) as partial:
+        copied = copy_online(theirs, partial.path)
+        verified(partial.path)
+        partial.take_rights(theirs)
+        with Partial(_record(mine)) as record:
+            said = {"branch": branch, "parent": parent, "created_at": copied.at.isoformat()}
+            record.path.write_text(json.dumps(said) + "\n", encoding="utf-8")
+            record.replace(_record(mine))
+        with suppress(FileExistsError):  # somebody has made it meanwhile
+            partial.finish(mine)
+
+
+def current_branch(directory: str | os.PathLike[str]) -> str:
+    """The branch that is checked out in a working tree; ``detached-`` and the commit if none is.
+
+    Raises:
+        OperationsError: It is in no working tree of git.
+        OSError: Git's files cannot be read.
+    """
+    head = _first_line(_git_directory(Path(directory)) / "HEAD")
+    if head.startswith("ref: refs/heads/"):
+        return head.removeprefix("ref: refs/heads/")
+    if re.fullmatch(r"[0-9a-f]{40,64}", head):
+        return f"detached-{head[:12]}"
+    raise OperationsError(f"git's HEAD in {directory} is neither a branch nor a commit")
+
+
+def _working_tree(template: Path, repository: str | os.PathLike[str] | None) -> Path:
+    if repository is not None:
+        return Path(repository)
+    with suppress(OperationsError):
+        _git_directory(template.parent)
+        return template.parent
+    return Path.cwd()
+
+
+def _git_directory(directory: Path) -> Path:
+    """Where git keeps what is of this working tree alone.
+
+    See https://git-scm.com/docs/gitrepository-layout.
+    """
+    directory = directory.absolute()
+    for one in (directory, *directory.parents):
+        found = one / ".git"
+        if found.is_dir():
+            return found
+        if found.is_file():  # of a worktree or a submodule
+            said = _first_line(found)
+            if said.startswith("gitdir: "):
+                return one / said.removeprefix("gitdir: ")
+    raise OperationsError(f"{directory} is in no working tree of git")
+
+
+def _first_line(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.readline(_LINE_BYTES_AT_MOST).decode(errors="replace").rstrip("\r\n")
+
+
+def _path(template: Path, branch: str) -> Path:
+    if template.name.count(_FIELD) != 1:
+        raise OperationsError(
+            f"{template} has no place for the name of the branch: 'app-{_FIELD}.db', for example"
+        )
+    return template.with_name(template.name.replace(_FIELD, _file_name(branch)))
+
+
+def _file_name(branch: str) -> str:
+    """A name of a file that is no other branch's, on file systems of all kinds."""
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", branch.lower())[:_NAME_CHARACTERS_AT_MOST].strip(".-")
+    if plain == branch:
+        return plain
+    mark = hashlib.sha256(branch.encode(errors="surrogatepass")).hexdigest()[:_HASH_CHARACTERS]
+    return f"{plain or 'branch'}-{mark}"
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(path.name + _RECORD)
+
+
+def branch_databases(template: str | os.PathLike[str]) -> list[BranchDatabase]:
+    """Those that were made from a template, by the names of their branches.
+
+    Raises:
+        OperationsError: It has no place for the name.
+        OSError: Its directory cannot be read.
+    """
+    path = Path(template).absolute()
+    _path(path, "x")
+    return sorted(_recorded(path), key=lambda one: one.branch)
+
+
+def _recorded(template: Path) -> Iterator[BranchDatabase]:
+    for record in template.parent.iterdir():
+        if not record.name.endswith(_RECORD) or record.name.startswith("."):
+            continue
+        path = record.with_name(record.name.removesuffix(_RECORD))
+        with suppress(ValueError, KeyError, TypeError, OSError):
+            said = json.loads(record.read_bytes())
+            found = BranchDatabase(
+                path=path,
+                branch=str(said["branch"]),
+                parent=None if said["parent"] is None else str(said["parent"]),
+                created_at=datetime.fromisoformat(said["created_at"]).astimezone(UTC),
+            )
+            # What somebody has written there leads to no other file.
+            if path.is_file() and path == _path(template, found.branch):
+                yield found
+
+
+def prune_branches(
+    template: str | os.PathLike[str],
+    *,
+    default: str = "main",
+    repository: str | os.PathLike[str] | None = None,
+) -> list[BranchDatabase]:
+    """Delete those whose branch is gone, or is merged into ``default``.
+
+    That of the branch that is checked out stays, and one that somebody has open.
+
+    Returns:
+        Those that were deleted.
+
+    Raises:
+        OperationsError: There is no git, no working tree, or no such branch.
+        OSError: One cannot be deleted.
+    """
+    path = Path(template).absolute()
+    tree = _working_tree(path, repository)
+    checked_out = current_branch(tree)
+    alive = _branches(tree) - _branches(tree, merged_into=default) | {default, checked_out}
+    deleted = []
+    for one in branch_databases(path):
+        if one.branch in alive or openers([one.path]):
+            continue
+        for suffix in _SIDECARS:
+            Path(f"{one.path}{suffix}").unlink(missing_ok=True)
+        deleted.append(one)
+    return deleted
+
+
+def _branches(tree: Path, merged_into: str | None = None) -> set[str]:
+    command = ["git", "-C", str(tree), "for-each-ref", "--format=%(refname:lstrip=2)"]
+    if merged_into is not None:
+        command.append(f"--merged=refs/heads/{merged_into}")
+    try:
+        done = subprocess.run(
+            [*command, "refs/heads/"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise OperationsError("which branches are merged is git's to say: install git") from None
+    if done.returncode:
+        raise OperationsError(f"git says: {done.stderr.strip()}")
+    return set(done.stdout.splitlines())
