@@ -36,9 +36,9 @@ def page(run: Run) -> str:
   They are killed, stopped and asked to end at random moments
 - after each round all has come to rest: what was acknowledged has run, or was set aside as it is to
   be; of what was rolled back there is nothing; what is finished with its last write is so once;
-  what has run twice had a process that was killed; limits and unique keys are kept; each time of
-  what recurs is enqueued once; nothing is stuck, and no dead worker stands in the file;
-  `integrity_check` finds nothing
+  what has run twice had a process that was killed; what was cancelled has not begun since; limits
+  and unique keys are kept; each time of what recurs is enqueued once; nothing is stuck, and no dead
+  worker stands in the file; `integrity_check` finds nothing
 {run.came_to(campaign.tally.kills, f" beside {sqlite3.sqlite_version}")}
 
 {table(campaign.tally)}

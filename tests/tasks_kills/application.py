@@ -38,6 +38,7 @@ __all__ = [
     "SCHEMA",
     "TICK",
     "UNIQUE",
+    "WITHDRAWN",
     "Application",
     "limit_key",
     "path_of",
@@ -68,6 +69,9 @@ TICK: Final = "tick"
 """Recurs each second."""
 PATIENT: Final = "patient"
 """Takes long enough to be met in its midst."""
+
+WITHDRAWN: Final = "withdrawn"
+"""Is cancelled by who has enqueued it: before it runs, in its midst, or too late."""
 
 LIMIT: Final = 2
 RETRIES: Final = 30
@@ -139,6 +143,7 @@ class Application:
             FLAKY: self._flaky,
             POISON: self._poison,
             PATIENT: self._patient,
+            WITHDRAWN: self._patient,
         }
         for name, function in kept.items():
             queue.task(name=name, takes_context=True, **_retried)(function)

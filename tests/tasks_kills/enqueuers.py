@@ -32,6 +32,7 @@ from tests.tasks_kills.application import (
     POISON,
     RETRIES,
     UNIQUE,
+    WITHDRAWN,
     Application,
     limit_key,
     path_of,
@@ -41,7 +42,7 @@ import oxlite
 from oxlite.sqlite3 import OperationalError
 from oxlite.tasks import TaskOptions
 
-__all__ = ["ENQUEUED", "MODES", "REFUSED", "ROLLED_BACK", "SAID", "Orders", "enqueue"]
+__all__ = ["CANCELLED", "ENQUEUED", "MODES", "REFUSED", "ROLLED_BACK", "SAID", "Orders", "enqueue"]
 
 SAID: Final = "said"
 """The folder of what each life says."""
@@ -52,6 +53,9 @@ ROLLED_BACK: Final = "rolled-back"
 """A tag."""
 REFUSED: Final = "refused"
 """A tag that could not be enqueued: somebody who is stopped has the lock."""
+
+CANCELLED: Final = "cancelled"
+"""A tag, the task's number, and what the answer was: the task's status, or ``None``."""
 
 OWN: Final = "own"
 MANY: Final = "many"
@@ -72,6 +76,7 @@ _KINDS: Final = {
     UNIQUE: 60,
     LATER: 100,
     PATIENT: 60,
+    WITHDRAWN: 150,
     POISON: 1,
 }
 _INSERT: Final = """INSERT INTO oxlite_task (name, arguments, priority, run_after, limit_key,
@@ -157,7 +162,18 @@ class _Enqueuer:
             self.say(REFUSED, tag)
             return 0
         self.say(ENQUEUED, tag, result.id, int(result.is_new))
+        if kind == WITHDRAWN:
+            self.withdraw(application, tag, result.id)
         return 1
+
+    def withdraw(self, application: Application, tag: str, number: int) -> None:
+        """Cancel a task, at once or a little later."""
+        time.sleep(self._random.choice((0.0, self._random.uniform(0, _SOON_SECONDS))))
+        try:
+            answer = application.queue.cancel(number)
+        except OperationalError:
+            return
+        self.say(CANCELLED, tag, number, answer)
 
     def many(self, application: Application) -> int:
         """Many in one."""

@@ -29,9 +29,10 @@ from tests.tasks_kills.application import (
     POISON,
     POISONED,
     TICK,
+    WITHDRAWN,
     path_of,
 )
-from tests.tasks_kills.enqueuers import ENQUEUED, REFUSED, ROLLED_BACK, SAID
+from tests.tasks_kills.enqueuers import CANCELLED, ENQUEUED, REFUSED, ROLLED_BACK, SAID
 from tests.tasks_kills.timeline import Recovery, Timeline
 
 __all__ = ["DEATHS_AT_MOST", "Findings", "judge"]
@@ -63,6 +64,7 @@ class Findings:
         poisoned: How often a task killed its process.
         set_aside: How many are failed, and may be.
         innocent: Of these, how many by the deaths that others had caused.
+        cancelled: How many are, and had not begun or did not run again.
         ticks: How many times of the recurring one there were.
         recoveries: Of tasks that a killed process had.
     """
@@ -77,6 +79,7 @@ class Findings:
     poisoned: int = 0
     set_aside: int = 0
     innocent: int = 0
+    cancelled: int = 0
     ticks: int = 0
     recoveries: list[Recovery] = field(default_factory=list)
 
@@ -263,6 +266,7 @@ class _Look:
             exact=sum(each.kind in (EXACT, EXACT_UNKEPT) for each in effects),
             poisoned=len(self._poisoned),
             set_aside=len(failed),
+            cancelled=sum(task.status == "cancelled" for task in self._tasks.values()),
             innocent=sum(task.kind not in (POISON, HOPELESS) for task in failed),
             ticks=sum(task.kind == TICK for task in self._tasks.values()),
             recoveries=self._recoveries,
@@ -271,7 +275,9 @@ class _Look:
     def _wrongly_said(self) -> Iterator[str]:
         """What was acknowledged is there, once; what was rolled back is not."""
         for what, tag, *rest in self._said:
-            if what == ENQUEUED:
+            if what == CANCELLED:
+                yield from self._wrongly_cancelled(int(rest[0]), rest[1])
+            elif what == ENQUEUED:
                 number, is_new = int(rest[0]), rest[1] == "1"
                 if number not in self._tasks and number not in self._effects:
                     yield f"lost: {tag}, which is task {number}"
@@ -285,6 +291,17 @@ class _Look:
         for tag, tasks in self._tags.items():
             if len(tasks) > 1:
                 yield f"{tag} is there as {tasks}"
+
+    def _wrongly_cancelled(self, number: int, answer: str) -> Iterator[str]:
+        """What was cancelled before it ran has not run since; what had begun has ended."""
+        task = self._tasks.get(number)
+        possible = {
+            "cancelled": ("cancelled",),
+            "running": ("cancelled", "successful"),
+            "None": ("successful",),
+        }[answer]
+        if task is not None and task.status not in possible and task.crashes < DEATHS_AT_MOST:
+            yield f"was cancelled, and was {answer} then: {task}"
 
     def _wrong_effects(self, task: int, effects: list[_Effect]) -> Iterator[str]:
         """Each attempt has one at most; all but the last are of processes that were killed."""
@@ -316,6 +333,9 @@ class _Look:
                 yield f"was begun for no reason: {task}"
         elif task.status == "failed":
             yield from self._wrong_failure(task)
+        elif task.status == "cancelled":
+            if task.kind != WITHDRAWN or task.attempt != task.failures + task.crashes:
+                yield f"is cancelled, and was not to be, or was begun after that: {task}"
         elif task.kind != TICK or task.enqueued_at < self._recent:
             yield f"is left: {task}"
         elif task.status not in ("ready", "running"):

@@ -20,6 +20,7 @@ _SUMS: Final = (
     "poisoned",
     "set_aside",
     "innocent",
+    "cancelled",
     "ticks",
 )
 
@@ -102,6 +103,7 @@ def table(tally: Tally) -> str:
             "of these, that have died with others three times",
             f"{count('innocent'):,}",
         ),
+        ("cancelled, and not begun since", f"{count('cancelled'):,}"),
         ("times of a task that recurs each second", f"{count('ticks'):,}"),
         *_recovered("a worker lived all the while", [e for e in tally.recoveries if e[1]]),
         *_recovered("and nobody was stopped", [e for e in tally.recoveries if e[2]]),
