@@ -15,7 +15,8 @@ _AS_NOBODY = f"""
 import contextlib, io, os, sys
 from oxlite.cli import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    for arguments in (["env"], ["env", "--json"], ["env", "/no/such/file"]):
+    ways = ["env"], ["env", "--json"], ["env", "/no/such/file"], ["doctor", os.__file__]
+    for arguments in ways:
         main(arguments)
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})

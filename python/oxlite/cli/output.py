@@ -6,12 +6,14 @@ to deal with, whichever way the output was written.
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["print_json", "print_tables"]
+__all__ = ["print_json", "print_tables", "scan_progress"]
 
 
 class _PipeConsole(Console):
@@ -29,3 +31,23 @@ def print_json(document: Mapping[str, Any]) -> None:
 def print_tables(renderable: RenderableType) -> None:
     """Print what rich can render, as wide as the terminal is."""
     _PipeConsole(highlight=False).print(renderable)
+
+
+@contextmanager
+def scan_progress() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on standard error for the length of a block, if somebody sits there; else None.
+
+    Gives a function that takes a name, how far that has come, and of how much (0: unknown).
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("looking", total=None)
+
+        def tell(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total or None)
+
+        yield tell

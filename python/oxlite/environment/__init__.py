@@ -11,6 +11,7 @@ very connection that is measured, and from the machine under it.
     machine.py      processor, memory, kernel, Python, source revision
     filesystem.py   the file system under a directory
     fsync.py        the measured cost of a sync in that directory
+    versions.py     which SQLites should not be let near a WAL
     assembly.py     the whole report, and the report of a database by its path
     tables.py       the report for a terminal (the only module that needs rich)
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.backends.sqlite3.client import DatabaseClient as StockDatabaseClient
 
-from oxlite.django.sqlite3.versions import can_corrupt_wal
+from oxlite.environment.versions import can_corrupt_wal
 
 __all__ = ["DatabaseClient", "program_version"]
 

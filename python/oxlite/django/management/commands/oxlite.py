@@ -18,7 +18,7 @@ from oxlite.django.sqlite3.validation import database_file
 
 __all__ = ["Command"]
 
-_DATABASE_COMES_AFTER: Final = {"backup": 1, "env": 1, "snapshot": 2, "tasks": 2}
+_DATABASE_COMES_AFTER: Final = {"backup": 1, "doctor": 1, "env": 1, "snapshot": 2, "tasks": 2}
 """After how many words the database comes. Of ``restore`` it is the last argument."""
 
 _TAKES_A_CACHE: Final = "cache"

@@ -1,0 +1,210 @@
+"""The database opened, as one opens the file of a stranger.
+
+Invariants:
+- Nothing is written. ``query_only`` lets no statement write, an authorizer refuses what could end
+  that, other files and pragmas that act, and a connection that closes makes no checkpoint of a
+  WAL that was there before. The file is opened for writing all the same: SQLite forgets the CHECK
+  constraints of a file that it opens read-only (``sqlite3AddCheckConstraint``; measured), and such
+  a connection would leave ``-wal`` and ``-shm`` beside a WAL database. Only where a journal lies
+  there that somebody has to roll back, it is opened read-only.
+- Nothing that the file contains is believed or run: no function of a schema's that could do harm
+  (``trusted_schema``), no trigger, no view, no shadow table (defensive), cells are checked.
+- No wait and no query is without an end.
+
+Source: https://sqlite.org/security.html, "Untrusted SQLite Database Files".
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from oxlite import sqlite3
+from oxlite.operations.doctor.place import Place
+
+__all__ = ["Content", "can_be_hot", "opened", "quoted", "text"]
+
+_LOCK_SECONDS: Final = 2.0
+_QUICK_SECONDS: Final = 10.0
+_LEAST_SECONDS: Final = 0.001
+_TICK_STEPS: Final = 20_000
+_TELL_EVERY_SECONDS: Final = 0.1
+
+# A function of a schema makes nothing larger, and no value that is larger is looked at.
+_LIMITS: Final = {
+    "SQLITE_LIMIT_LENGTH": 128 << 20,
+    "SQLITE_LIMIT_SQL_LENGTH": 16_000_000,
+    "SQLITE_LIMIT_ATTACHED": 0,
+    "SQLITE_LIMIT_TRIGGER_DEPTH": 1,
+    "SQLITE_LIMIT_WORKER_THREADS": 0,
+    "SQLITE_LIMIT_LIKE_PATTERN_LENGTH": 1_000,
+    "SQLITE_LIMIT_VARIABLE_NUMBER": 1_000,
+}
+
+_ALLOWED: Final = frozenset(
+    {
+        sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+        # An R*Tree prepares these when its table is looked at; `query_only` lets none of them run.
+        sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE,
+    }
+)  # fmt: skip
+
+# These answer with rows, whatever they are given (https://sqlite.org/pragma.html).
+_ANSWERING: Final = frozenset(
+    {
+        "foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo",
+        "integrity_check", "quick_check", "table_info", "table_list", "table_xinfo",
+    }
+)  # fmt: skip
+
+# Without an argument they do something (see oxlite.environment).
+_ACTING: Final = frozenset({"incremental_vacuum", "optimize", "shrink_memory", "wal_checkpoint"})
+
+
+class Content:
+    """What is in a database, asked with care.
+
+    Args:
+        connection: See ``opened``.
+        is_quick: Whether a check may take only so long.
+        progress: Is told what is done: a name, how much of it, and of how much (0: unknown).
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        *,
+        is_quick: bool,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self.connection = connection
+        self.is_quick = is_quick
+        self._progress = progress
+        self._told_at = 0.0
+        self._ends = float("inf")
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin another check, which has all of the time again."""
+        if self.is_quick:
+            self._ends = time.monotonic() + _QUICK_SECONDS
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """All rows of a query.
+
+        Raises:
+            oxlite.StatementTimeout: The check has taken too long.
+            oxlite.sqlite3.Error: It cannot be answered.
+        """
+        if self.is_quick:
+            left = self._ends - time.monotonic()
+            self.connection.statement_timeout = max(left, _LEAST_SECONDS)
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def value(self, sql: str, *parameters: object) -> Any:  # noqa: ANN401 - as SQLite has it
+        """The first value of the first row; None without one."""
+        found = self.rows(sql, *parameters)
+        return found[0][0] if found else None
+
+    def tell(self, name: str, done: int, total: int) -> None:
+        """Say how far something has come, if anybody wants to know; not too often."""
+        now = time.monotonic()
+        if self._progress is not None and now - self._told_at >= _TELL_EVERY_SECONDS:
+            self._told_at = now
+            self._progress(name, done, total)
+
+    @contextmanager
+    def told(self, name: str, pages: int) -> Iterator[None]:
+        """A block in which a scan says how far it has come, in steps of SQLite's.
+
+        The scan of the trees takes one step for each page, so until it has looked at all pages that
+        is how far it is; how long the rows take afterwards is not known.
+        """
+        if self._progress is None:
+            yield
+            return
+        done = 0
+
+        def tick() -> None:
+            nonlocal done
+            done += _TICK_STEPS
+            self.tell(name, done if done < pages else done - pages, pages if done < pages else 0)
+
+        self.connection.set_progress_handler(tick, _TICK_STEPS)
+        try:
+            yield
+        finally:
+            self.connection.set_progress_handler(None, 0)
+
+
+@contextmanager
+def opened(
+    place: Place, *, is_quick: bool, progress: Callable[[str, int, int], None] | None
+) -> Iterator[Content]:
+    """The content of a database for the length of a block.
+
+    Raises:
+        oxlite.sqlite3.Error: It cannot be opened or read.
+    """
+    connection = sqlite3.connect(
+        f"{place.path.as_uri()}?mode={'ro' if can_be_hot(place) else 'rw'}",
+        uri=True,
+        timeout=_LOCK_SECONDS,
+        isolation_level=None,
+        busy="fair",
+    )
+    try:
+        for name, limit in _LIMITS.items():
+            connection.setlimit(getattr(sqlite3, name), limit)
+        connection.text_factory = text
+        for switch, is_on in (
+            (sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True),
+            (sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False),
+            (sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False),
+            (sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False),
+            (sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, "-wal" in place.sidecars),
+        ):
+            connection.setconfig(switch, is_on)
+        for pragma in ("query_only", "cell_size_check"):
+            connection.execute(f"PRAGMA {pragma} = ON")
+        connection.execute("PRAGMA mmap_size = 0")  # who cuts the file meanwhile would end us
+        connection.set_authorizer(_authorize)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        yield Content(connection, is_quick=is_quick, progress=progress)
+    finally:
+        connection.close()
+
+
+def can_be_hot(place: Place) -> bool:
+    """Whether a journal lies there that whoever opens the file for writing may roll back.
+
+    Source: https://sqlite.org/fileformat2.html#the_rollback_journal, "zeroed header".
+    """
+    start = place.bytes.get("-journal")
+    return "-journal" in place.sidecars and (start is None or start[:1] not in (b"", b"\0"))
+
+
+def quoted(name: str) -> str:
+    """A name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(content: bytes) -> str:
+    """Text of a file that may not be UTF-8."""
+    return content.decode(errors="replace")
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, _schema: str | None, _by: str | None
+) -> int:
+    if action in _ALLOWED and not (action == sqlite3.SQLITE_FUNCTION and second in _REFUSED):
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_PRAGMA and first is not None:
+        name = first.lower()
+        if name in _ANSWERING or (second is None and name not in _ACTING):
+            return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+_REFUSED: Final = frozenset({"load_extension", "fts3_tokenizer"})

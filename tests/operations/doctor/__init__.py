@@ -1,0 +1,1 @@
+"""``oxlite doctor``: a zoo of sick databases, and healthy ones of many programs."""
