@@ -354,6 +354,8 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     done = site.manage("oxlite", "env", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["connection"]["pragmas"]["user_version"] == 4711
+    examined = site.manage("oxlite", "doctor", "--json")
+    assert json.loads(examined.stdout)["facts"]["user_version"] == 4711
     assert site.manage("oxlite", "no-such-command").returncode != 0
     site.set('DATABASES["default"]["NAME"] = ":memory:"')
     refused = site.manage("oxlite", "env")

@@ -593,7 +593,7 @@ def a_default_in_double_quotes(ward: Ward) -> None:
 def numbers_that_are_used_up(ward: Ward) -> None:
     ward.run(
         "CREATE TABLE t(a INTEGER PRIMARY KEY AUTOINCREMENT, b);"
-        f"INSERT INTO t VALUES (1, 1), ({2**63 - 1}, 2)"
+        f"INSERT INTO t VALUES (1, 1), ({2**63 - 2}, 2), ({2**63 - 1}, 2)"
     )
 
 

@@ -292,6 +292,7 @@ def _without_parent(table: Table, key: ForeignKey, parent: Table) -> str:
     given = " AND ".join(f"{child}.{quoted(column)} IS NOT NULL" for column, _ in pairs)
     same = " AND ".join(f"p.{quoted(other)} = {child}.{quoted(column)}" for column, other in pairs)
     return (
+        "-- it deletes these rows; or give them a parent that is there\n"
         f"DELETE FROM {child} WHERE {given}"
         f" AND NOT EXISTS (SELECT 1 FROM {above} AS p WHERE {same});"
     )

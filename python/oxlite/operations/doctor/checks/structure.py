@@ -118,20 +118,16 @@ def _check_sequences(inside: Inside) -> Iterator[Finding]:
             continue
         last = inside.content.value(f"SELECT max({_rowid(table)}) FROM {quoted(table.name)}")
         given = sequences.get(table.name)
-        name = quoted(table.name)
         if isinstance(given, int) and given > _LAST - _NEAR:
             yield _SEQUENCE.found(
                 f"{table.name} has given the number {given:,}.",
-                f"DELETE FROM {name} WHERE {_rowid(table)} > {_LAST - _NEAR};"
-                "  -- or give these rows other numbers\n"
-                f"UPDATE sqlite_sequence SET seq = (SELECT coalesce(max({_rowid(table)}), 0)"
-                f" FROM {name}) WHERE name = {_literal(table.name)};",
+                f"{_renumbered(table)}\nUPDATE sqlite_sequence SET seq ="
+                f" (SELECT coalesce(max({_rowid(table)}), 0) FROM {quoted(table.name)})"
+                f" WHERE name = {_literal(table.name)};",
             )
         elif isinstance(last, int) and last > _LAST - _NEAR:
             yield _ROWID.found(
-                f"A row of {table.name} has the number {last:,}.",
-                f"DELETE FROM {name} WHERE {_rowid(table)} > {_LAST - _NEAR};"
-                "  -- or give these rows other numbers",
+                f"A row of {table.name} has the number {last:,}.", _renumbered(table)
             )
 
 
@@ -180,6 +176,18 @@ def _rowid(table: Table) -> str:
         return quoted(table.rowid_column)
     taken = {column.lower() for column in table.columns}
     return next((name for name in ("rowid", "oid", "_rowid_") if name not in taken), "NULL")
+
+
+def _renumbered(table: Table) -> str:
+    """Gives the last rows the next numbers after the others."""
+    name, number, end = quoted(table.name), _rowid(table), _LAST - _NEAR
+    return (
+        "-- what refers to these rows must be changed as well\n"
+        f"UPDATE {name} SET {number} = moved.new FROM (SELECT {number} AS old,"
+        f" (SELECT coalesce(max({number}), 0) FROM {name} WHERE {number} <= {end})"
+        f" + row_number() OVER (ORDER BY {number}) AS new FROM {name} WHERE {number} > {end})"
+        f" AS moved WHERE {name}.{number} = moved.old;"
+    )
 
 
 def _single_quoted(table: Table, columns: list[str]) -> str:
