@@ -199,3 +199,14 @@ def test_a_read_only_place_is_examined_all_the_same(oxlite: Run, open_directory:
     assert done.returncode == 1, done.stderr
     assert "file-read-only" in of_the_database(done.stdout)
     assert json.loads(done.stdout)["facts"]["journal_mode"] == "delete"
+
+
+def test_no_file_is_left_that_the_owner_could_not_write(oxlite: Run, open_directory: Path) -> None:
+    database = made(open_directory / "app.db")
+    open_directory.chmod(0o777)
+    done = oxlite("doctor", database, "--json", as_nobody=True)
+    assert done.returncode == 1, done.stderr
+    if os.geteuid() == 0:  # else it is its owner who asks
+        (finding,) = (one for one in json.loads(done.stdout)["findings"] if "cannot" in one["code"])
+        assert finding["mend"] == f"sudo -u '#0' oxlite doctor {database}"
+    assert [file.name for file in open_directory.iterdir()] == ["app.db"]

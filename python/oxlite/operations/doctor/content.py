@@ -14,15 +14,16 @@ Invariants:
 Source: https://sqlite.org/security.html, "Untrusted SQLite Database Files".
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from oxlite import sqlite3
-from oxlite.operations.doctor.place import Place
+from oxlite.operations.doctor.place import Place, may_write
 
-__all__ = ["Content", "can_be_hot", "opened", "quoted", "text"]
+__all__ = ["Content", "can_be_hot", "opened", "quoted", "text", "would_leave_strange_files"]
 
 _LOCK_SECONDS: Final = 2.0
 _QUICK_SECONDS: Final = 10.0
@@ -183,6 +184,19 @@ def can_be_hot(place: Place) -> bool:
     """
     start = place.bytes.get("-journal")
     return "-journal" in place.sidecars and (start is None or start[:1] not in (b"", b"\0"))
+
+
+def would_leave_strange_files(place: Place) -> bool:
+    """Whether opening it makes a WAL and an index that its owner could not write.
+
+    SQLite makes both with the mode of the database, and only root gives them to its owner; where
+    another program opens the database meanwhile, they stay.
+    """
+    header = place.header
+    is_made = header is not None and header.is_wal and "-wal" not in place.sidecars
+    user = os.geteuid()
+    is_strange = user not in {0, place.status.st_uid}
+    return is_made and is_strange and not may_write(place.status, user, os.getegid())
 
 
 def quoted(name: str) -> str:

@@ -15,8 +15,8 @@ import oxlite
 from oxlite import harmless, sqlite3
 from oxlite.operations.doctor.checks import INSIDE, OUTSIDE
 from oxlite.operations.doctor.checks.file import UNREADABLE
-from oxlite.operations.doctor.checks.integrity import of_error
-from oxlite.operations.doctor.content import Content, can_be_hot, opened
+from oxlite.operations.doctor.checks.integrity import CANNOT_OPEN, of_error
+from oxlite.operations.doctor.content import Content, can_be_hot, opened, would_leave_strange_files
 from oxlite.operations.doctor.holders import Holder, look_for_holders
 from oxlite.operations.doctor.place import Place, look
 from oxlite.operations.doctor.report import SEVERITIES, Finding, Report
@@ -82,6 +82,15 @@ def examine(
     facts: dict[str, Any] = _facts(place)
     doors: tuple[Mapping[str, Any], ...] = ()
     if any(finding.code in UNREADABLE for finding in findings):
+        notes.append("The content was not examined.")
+    elif would_leave_strange_files(place):
+        findings.append(
+            CANNOT_OPEN.found(
+                f"It is in WAL mode and belongs to user {place.status.st_uid}, who could not"
+                " write a WAL that you make.",
+                f"sudo -u '#{place.status.st_uid}' oxlite doctor {subject.name}",
+            )
+        )
         notes.append("The content was not examined.")
     else:
         try:

@@ -11,7 +11,7 @@ from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.schema import ForeignKey, Table
 from oxlite.operations.doctor.subject import Inside, Subject
 
-__all__ = ["CHECKS", "ILLNESSES", "of_error"]
+__all__ = ["CANNOT_OPEN", "CHECKS", "ILLNESSES", "of_error"]
 
 _HOT_JOURNAL: Final = Illness(
     "hot-journal",
@@ -71,7 +71,7 @@ _NOT_FINISHED: Final = Illness("not-finished", "hint", "What was not looked at m
 _LOCKED: Final = Illness(
     "locked", "warning", "Nobody can read it meanwhile, and it could not be examined."
 )
-_UNREADABLE: Final = Illness(
+CANNOT_OPEN: Final = Illness(
     "cannot-open", "error", "SQLite cannot open the file here, so it could not be examined."
 )
 
@@ -220,7 +220,7 @@ def of_error(subject: Subject, error: Exception) -> Finding:
         return NO_DATABASE.found(f"{message}.", "Restore the last verified backup.")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
         return _CORRUPT.found(f"{message}.", _recover(subject))
-    return _UNREADABLE.found(
+    return CANNOT_OPEN.found(
         f"{message}.",
         "Examine it as the user who runs the application, where the file can be written.",
     )
@@ -306,5 +306,5 @@ CHECKS: Final = (_check_pages, _check_keys, _check_references)
 
 ILLNESSES: Final = (
     _HOT_JOURNAL, _CORRUPT, _INDEX, _FULL_TEXT, _SCHEMA, _CONSTRAINT, _REFERENCE, _MISMATCH,
-    _NO_PARENT, _NEEDS_MORE, _NOT_FINISHED, _LOCKED, _UNREADABLE,
+    _NO_PARENT, _NEEDS_MORE, _NOT_FINISHED, _LOCKED, CANNOT_OPEN,
 )  # fmt: skip
