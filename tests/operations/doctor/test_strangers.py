@@ -218,6 +218,15 @@ def test_damage_anywhere_gives_a_report(ward: Ward, number: int, seed: int) -> N
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_it_is_said_where_the_damage_is(ward: Ward) -> None:
+    """Also where a page cannot be read: then SQLite's scan fails and tells nothing by itself."""
+    ward.run(zoo.PLAIN + ROWS.format(count=3000) + "INSERT INTO t SELECT i, hex(i) FROM n")
+    pages = ward.path.stat().st_size // 4096
+    zoo.patch(ward.path, (pages - 1) * 4096, bytes(4096))
+    found = [one.what for one in examine(ward.path).findings if one.code == "corrupt"]
+    assert any(f"page {pages}:" in what for what in found), found
+
+
 # Who uses it meanwhile.
 
 

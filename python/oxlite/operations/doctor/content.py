@@ -98,10 +98,24 @@ class Content:
             oxlite.StatementTimeout: The check has taken too long.
             oxlite.sqlite3.Error: It cannot be answered.
         """
+        self._limit()
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def rows_before_error(self, sql: str) -> tuple[list[tuple[Any, ...]], sqlite3.Error | None]:
+        """The rows of a query that may fail in the middle, and with what it has failed."""
+        self._limit()
+        found = []
+        try:
+            for row in self.connection.execute(sql):
+                found.append(row)
+        except sqlite3.Error as error:
+            return found, error
+        return found, None
+
+    def _limit(self) -> None:
         if self.is_quick:
             left = self._ends - time.monotonic()
             self.connection.statement_timeout = max(left, _LEAST_SECONDS)
-        return self.connection.execute(sql, parameters).fetchall()
 
     def value(self, sql: str, *parameters: object) -> Any:  # noqa: ANN401 - as SQLite has it
         """The first value of the first row; None without one."""

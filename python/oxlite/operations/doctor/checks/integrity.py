@@ -101,9 +101,15 @@ def _check_pages(inside: Inside) -> Iterator[Finding]:
     name = "quick_check" if inside.content.is_quick else "integrity_check"
     pages = inside.content.value("PRAGMA page_count")
     with inside.content.told(name, pages):
-        lines = [str(line) for (line,) in inside.content.rows(f"PRAGMA {name}")]
-    if lines == ["ok"]:
-        return
+        rows, error = inside.content.rows_before_error(f"PRAGMA {name}")
+    for count in (_LINES_SHOWN, 1):
+        if error is not None and not rows:
+            # All is told at once, and nothing where a page cannot be read: ask for few.
+            rows, _ = inside.content.rows_before_error(f"PRAGMA {name}({count})")
+    said = [line for (row,) in rows for line in str(row).split("\n")]
+    lines = [line for line in said if line != "ok" and not line.startswith("*** in database")]
+    if error is not None and not lines:
+        yield of_error(inside, error)
     of: dict[Illness, list[str]] = defaultdict(list)
     for line in lines:
         of[_kind(line)].append(line)
