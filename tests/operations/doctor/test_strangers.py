@@ -250,6 +250,18 @@ def test_a_writer_without_a_pause_is_no_illness(busy: Ward) -> None:
     assert busy.processes[0].poll() is None
 
 
+def test_a_library_that_is_loaded_and_not_used_is_no_illness(ward: Ward) -> None:
+    """Of Django every process has the standard library's."""
+    zoo.plain(ward)
+    ward.start(zoo.OURS)  # which imports both
+    ward.start("import oxlite\nfile = open(path, 'rb')")
+    report = examine(ward.path)
+    assert "old-sqlite" not in codes(report)
+    ours, neither = report.processes
+    assert [one["is_oxlite"] for one in ours["sqlite"]] == [True]
+    assert neither["sqlite"] == []
+
+
 def test_who_has_begun_to_read_just_now_does_not_keep_the_wal(ward: Ward) -> None:
     zoo.a_reader_of_an_old_snapshot(ward)
     ward.start(zoo.OURS)

@@ -308,6 +308,15 @@ def a_gate_for_everybody(ward: Ward) -> None:
     ward.beside("-gate").chmod(0o666)
 
 
+@sick("gate-permissions", by_shell)
+def a_gate_of_somebody_else(ward: Ward) -> None:
+    plain(ward)
+    ward.beside("-gate").touch(mode=0o444)
+    if IS_ROOT:
+        os.chown(ward.path, SOMEBODY, SOMEBODY)
+        os.chown(ward.directory, SOMEBODY, SOMEBODY)
+
+
 @sick("hot-journal", by_shell)
 def one_that_was_killed_while_it_wrote(ward: Ward) -> None:
     ward.run("CREATE TABLE t(a)")

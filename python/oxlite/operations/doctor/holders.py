@@ -70,13 +70,14 @@ class Holder:
 
     @property
     def users(self) -> tuple[Library, ...]:
-        """The SQLites that may have the file open: those whose kind of lock is on it.
+        """The SQLites that have the file open: those whose kind of lock is on it.
 
-        Oxlite locks an open file, any other SQLite its process.
+        Oxlite locks an open file, any other SQLite its process. Of several nothing is said where
+        none has locked anything: nearly every process in Python has one that it does not use.
         """
         kinds = {lock.is_posix for lock in self.locks}
         if not kinds:
-            return self.libraries
+            return self.libraries if len(self.libraries) == 1 else ()
         return tuple(one for one in self.libraries if (not one.is_oxlite) in kinds)
 
     @property

@@ -17,10 +17,13 @@ from oxlite.environment.filesystem import file_system
 from oxlite.operations.doctor.file_bytes import first_bytes
 from oxlite.operations.errors import OperationsError
 
-__all__ = ["MAGIC", "SIDECARS", "Header", "Place", "WalIndex", "look", "may_write"]
+__all__ = ["MAGIC", "OXLITES", "SIDECARS", "Header", "Place", "WalIndex", "look", "may_write"]
 
-SIDECARS: Final = ("-wal", "-shm", "-journal", "-gate", "-used", "-locks", "-workers")
-"""What SQLite and Oxlite lay beside a database (``file/beside.rs``, ``cache``, ``tasks``)."""
+OXLITES: Final = ("-gate", "-used", "-locks", "-workers")
+"""What Oxlite lays beside a database (``file/beside.rs``, ``cache``, ``tasks``)."""
+
+SIDECARS: Final = ("-wal", "-shm", "-journal", *OXLITES)
+"""What SQLite and Oxlite lay there."""
 
 MAGIC: Final = b"SQLite format 3\0"
 """How each database begins (https://sqlite.org/fileformat2.html)."""

@@ -6,7 +6,7 @@ seen, it is looked at once more a moment later, and only what stays counts.
 
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from oxlite.operations.doctor.content import Content
@@ -59,7 +59,7 @@ class Inside(Subject):
         content: What can be asked of it.
     """
 
-    content: Content = None  # type: ignore[assignment]
+    content: Content = field(kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:

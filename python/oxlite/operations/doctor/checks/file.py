@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from oxlite.operations.doctor.place import MAGIC, SIDECARS, Place, may_write
+from oxlite.operations.doctor.place import MAGIC, OXLITES, SIDECARS, Place, may_write
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
 
@@ -87,8 +87,8 @@ _SIDECAR_KIND: Final = Illness(
 _GATE: Final = Illness(
     "gate-permissions",
     "warning",
-    "Those who may not write the database could keep its writers waiting, so Oxlite does not use"
-    " this file, and writers of several processes do not queue.",
+    "Oxlite does not use this file then, since others could keep writers waiting by it, or cannot;"
+    " so writers of several processes do not queue.",
 )
 _STRAY_WAL: Final = Illness(
     "stray-wal",
@@ -249,6 +249,8 @@ def _check_sidecars(subject: Subject) -> Iterator[Finding]:
         name = f"{place.path.name}{suffix}"
         shell = subject.beside(suffix)
         if not stat.S_ISREG(found.st_mode):
+            if suffix in OXLITES:
+                continue  # a process makes do without it
             yield _SIDECAR_KIND.found(
                 f"{name} is no regular file.",
                 f"mv {shell} {subject.beside(suffix + '.strange')}  # while nobody has it open",
@@ -264,6 +266,11 @@ def _check_sidecars(subject: Subject) -> Iterator[Finding]:
             yield _GATE.found(
                 f"{name} may be written by more than the database (mode"
                 f" {stat.S_IMODE(found.st_mode):04o}).",
+                f"rm {shell}  # while nobody has the database open; the next writer makes it anew",
+            )
+        elif suffix == "-gate" and not may_write(found, place.status.st_uid, place.status.st_gid):
+            yield _GATE.found(
+                f"{name} cannot be written by the owner of the database (owner {found.st_uid}).",
                 f"rm {shell}  # while nobody has the database open; the next writer makes it anew",
             )
 
@@ -284,7 +291,7 @@ def _check_wal_belongs(subject: Subject) -> Iterator[Finding]:
 def _is_for_the_same(place: Place, suffix: str) -> bool:
     found = place.sidecars[suffix]
     owner, group = place.status.st_uid, place.status.st_gid
-    if suffix in {"-used", "-locks", "-workers"}:
+    if suffix in OXLITES:
         return True  # each process makes do without them
     if _has_access_list(place.path) or _has_access_list(place.beside(suffix)):
         return True  # it says more than the mode
