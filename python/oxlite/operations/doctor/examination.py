@@ -25,7 +25,9 @@ from oxlite.operations.errors import OperationsError
 
 __all__ = ["examine"]
 
-_A_MOMENT_SECONDS: Final = 0.3
+# A transaction may well do nothing for a part of a second, while its application thinks.
+_READER_STAYS_SECONDS: Final = 0.3
+_WRITER_STAYS_SECONDS: Final = 1.0
 
 _FACTS: Final = (
     "page_size", "page_count", "freelist_count", "journal_mode", "auto_vacuum", "encoding",
@@ -126,9 +128,12 @@ def _later(
 ) -> tuple[Place | None, tuple[Holder, ...] | None]:
     """The same a moment later, where somebody reads or writes now."""
     seen = [holder.as_dict() for holder in holders or ()]
-    if not any(one["reads"] or one["writes"] for one in seen):
+    if any(one["writes"] for one in seen):
+        time.sleep(_WRITER_STAYS_SECONDS)
+    elif any(one["reads"] for one in seen):
+        time.sleep(_READER_STAYS_SECONDS)
+    else:
         return None, None
-    time.sleep(_A_MOMENT_SECONDS)
     try:
         return look(place.path), look_for_holders(place.path, with_libraries=False)
     except OperationsError:  # it was deleted meanwhile

@@ -87,8 +87,8 @@ _SIDECAR_KIND: Final = Illness(
 _GATE: Final = Illness(
     "gate-permissions",
     "warning",
-    "Oxlite does not use this file then, since others could keep writers waiting by it, or cannot;"
-    " so writers of several processes do not queue.",
+    "Oxlite does not use such a file, so writers of several processes do not queue. Who may not"
+    " write the database could keep its writers waiting by it.",
 )
 _STRAY_WAL: Final = Illness(
     "stray-wal",
