@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from tests.operations.databases import filled, numbers, python, writing
-from tests.wait import until
 
 import oxlite
 from oxlite import operations
@@ -123,15 +122,12 @@ def test_this_process_is_somebody_as_well(made: Backup, database: Path) -> None:
 
 def test_what_cannot_be_seen_has_locks(made: Backup, database: Path) -> None:
     """Who is in another PID namespace: a process that is not in /proc here."""
-    script = """
-import os, sys
-from oxlite.operations import restore, openers
-"""
     with held(database, "oxlite"):
         said = python(
-            f"""{script}
-import oxlite.operations.restore
-sys.modules["oxlite.operations.restore"].openers = lambda files: []
+            """
+import sys
+from oxlite.operations import restore
+sys.modules["oxlite.operations.restore"].look_for_holders = lambda *_, **__: ()
 restore(sys.argv[1], sys.argv[2])
 """,
             made.path,
@@ -260,7 +256,9 @@ except OSError as error:
     assert left_in(database.parent) == []
 
 
-def test_openers_are_seen(database: Path) -> None:
-    assert operations.openers([database, database.with_name("gone")]) == []
+def test_who_has_it_open_is_seen(database: Path) -> None:
+    assert operations.look_for_holders(database) == ()
     with held(database, "sqlite3") as pid:
-        until(lambda: [one.pid for one in operations.openers([database])] == [pid])
+        found = operations.look_for_holders(database)
+        assert found is not None
+        assert [one.process_id for one in found] == [pid]

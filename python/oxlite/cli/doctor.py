@@ -31,6 +31,14 @@ def doctor(
             help="The profile of the application: stock, web, durable or cache.",
         ),
     ] = "web",
+    backups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Where oxlite backup puts its backups: whether there is one, how old, and whole.",
+            show_default=False,
+        ),
+    ] = None,
     fix: Annotated[
         bool,
         typer.Option(
@@ -63,7 +71,13 @@ def doctor(
 
     def examined() -> room.Report:
         with scan_progress() as progress:
-            return room.examine(database, profile=profile, quick=not full, progress=progress)
+            return room.examine(
+                database,
+                profile=profile,
+                quick=not full,
+                progress=progress,
+                backups=backups,
+            )
 
     report = examined()
     mended: tuple[room.Finding, ...] = ()

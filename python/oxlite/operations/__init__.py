@@ -8,17 +8,19 @@
     compression    Zstandard
     manifest       what is known of a backup
     backups        made, listed, pruned
-    openers        who has a file open
+    holders        who has a database open, and what is locked; libraries: with which SQLite
     restore        a backup in the place of a database
     snapshots      backups beside a database, by name
+    branches       a database for each git branch
+    doctor/        whether a database is well
 
 Invariant: a live database is read by SQLite alone, never by opening its file.
 """
 
 from oxlite.operations.backups import Backup, backup, backups_in, prune
 from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
+from oxlite.operations.holders import Holder, look_for_holders
 from oxlite.operations.manifest import Manifest, manifest_as_json
-from oxlite.operations.openers import Opener, openers
 from oxlite.operations.restore import Restored, restore
 from oxlite.operations.snapshots import (
     create_snapshot,
@@ -32,8 +34,8 @@ __all__ = [
     "Backup",
     "Contents",
     "DatabaseInUse",
+    "Holder",
     "Manifest",
-    "Opener",
     "OperationsError",
     "Restored",
     "VerificationFailed",
@@ -41,8 +43,8 @@ __all__ = [
     "backups_in",
     "create_snapshot",
     "list_snapshots",
+    "look_for_holders",
     "manifest_as_json",
-    "openers",
     "prune",
     "prune_snapshots",
     "restore",

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.holders import look_for_holders
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.openers import openers
 from oxlite.operations.partial import Partial, remove_abandoned
 from oxlite.operations.verification import verified
 
@@ -240,7 +240,7 @@ def prune_branches(
     alive = _branches(tree) - _branches(tree, merged_into=default) | {default, checked_out}
     deleted = []
     for one in branch_databases(path):
-        if one.branch in alive or openers([one.path]):
+        if one.branch in alive or look_for_holders(one.path, with_libraries=False):
             continue
         for suffix in _SIDECARS:
             Path(f"{one.path}{suffix}").unlink(missing_ok=True)

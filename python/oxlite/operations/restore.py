@@ -24,9 +24,9 @@ from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.backups import backup as make_backup
 from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
+from oxlite.operations.holders import look_for_holders
 from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.openers import openers
 from oxlite.operations.partial import Partial, remove_abandoned, sync_directory
 from oxlite.operations.verification import Contents, Stage, digest, verified
 
@@ -156,12 +156,12 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
 
 
 def _refuse_if_open(target: Path, but: int | None = None) -> None:
-    files = [target, *(Path(f"{target}{suffix}") for suffix in _SIDECARS)]
-    found = [one for one in openers(files) if one.pid != but]
+    holders = look_for_holders(target, with_libraries=False) or ()
+    found = [one.label for one in holders if one.process_id != but]
     if found:
         raise DatabaseInUse(
-            f"{target} is open in {', '.join(map(str, found))}: end that first, or restore into the"
-            " open database with --live"
+            f"{target} is open in {', '.join(found)}: end that first, or restore into the open"
+            " database with --live"
         )
 
 

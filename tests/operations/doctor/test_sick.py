@@ -18,8 +18,10 @@ WANTED = {
     "": (True, ""),
 }
 
-# Made elsewhere: by mounts (test_mounts), or by what has no cure here (test_strangers).
+# Made elsewhere: by mounts (test_mounts), by backups (test_backups_of_it), or by what has no cure
+# here (test_strangers).
 ELSEWHERE = {
+    "backup-changed", "backup-missing", "backup-old",
     "cannot-open", "disk-nearly-full", "needs-application", "network-file-system", "not-finished",
     "overlay-file-system", "read-only-file-system", "unusual-file-system",
 }  # fmt: skip

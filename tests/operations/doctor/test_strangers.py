@@ -20,7 +20,7 @@ from tests.operations.doctor.zoo import ROWS, Ward
 
 import oxlite
 from oxlite.operations import OperationsError
-from oxlite.operations.doctor import Finding, Report, examine, mend
+from oxlite.operations.doctor import Report, examine, mend
 from oxlite.operations.doctor.checks import OUTSIDE
 from oxlite.operations.doctor.content import opened
 from oxlite.operations.doctor.place import look
@@ -347,14 +347,6 @@ def test_progress_is_told(ward: Ward) -> None:
     assert told
     assert {name for name, _, _ in told} <= {"integrity_check", "foreign_key_check"}
     assert all(done >= 0 and total >= 0 for _, done, total in told)
-
-
-def test_what_is_found_of_backups_is_put_with_the_rest(ward: Ward) -> None:
-    zoo.plain(ward)
-    old = Finding("backup-old", "warning", "A year old.", "It is lost.", "oxlite backup")
-    report = examine(ward.path, backups=lambda path: [old] if path == ward.path else [])
-    assert old in report.findings
-    assert not report.is_well
 
 
 def test_doors_say_how_they_would_open_it(ward: Ward) -> None:

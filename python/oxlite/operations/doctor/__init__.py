@@ -8,7 +8,6 @@
     checks/          one module for each family of checks, and the list of all
     subject.py       what checks are given
     place.py         the file as it lies there; file_bytes.py: how it begins
-    holders.py       who has it open; libraries.py: with which SQLite
     content.py       the database opened; schema.py: its tables
     tables.py        the report for a terminal (the only module that needs rich)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from oxlite import sqlite3
-from oxlite.operations.doctor.holders import look_for_holders
 from oxlite.operations.doctor.report import Finding, Report
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.holders import look_for_holders
 
 __all__ = ["mend"]
 

@@ -17,11 +17,11 @@ from oxlite.operations.doctor.checks import INSIDE, OUTSIDE
 from oxlite.operations.doctor.checks.file import UNREADABLE
 from oxlite.operations.doctor.checks.integrity import CANNOT_OPEN, of_error
 from oxlite.operations.doctor.content import Content, can_be_hot, opened, would_leave_strange_files
-from oxlite.operations.doctor.holders import Holder, look_for_holders
 from oxlite.operations.doctor.place import Place, look
 from oxlite.operations.doctor.report import SEVERITIES, Finding, Report
 from oxlite.operations.doctor.subject import Inside, Subject
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.holders import Holder, look_for_holders
 
 __all__ = ["examine"]
 
@@ -52,7 +52,7 @@ def examine(
     profile: str = "web",
     quick: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
-    backups: Callable[[Path], Iterable[Finding]] | None = None,
+    backups: Path | str | None = None,
 ) -> Report:
     """Look whether a database is well. It is read only, and as one reads the file of a stranger.
 
@@ -65,7 +65,7 @@ def examine(
             snapshot meanwhile, so that the WAL of a busy database grows.
         progress: Called with the name of a check, how far it has come, and of how much; that is 0
             where it is not known.
-        backups: Called with the path; what it finds of the database's backups is put with the rest.
+        backups: The directory of its backups: whether there is one, how old, and whole.
 
     Returns:
         The report. Its ``is_well`` is what the exit code of ``oxlite doctor`` says.
@@ -78,7 +78,10 @@ def examine(
         raise OperationsError(f"there is no profile {profile!r}: name one of {known}")
     place = look(path)
     holders = look_for_holders(place.path)
-    subject = Subject(place, profile, holders, *_later(place, holders))
+    directory = None if backups is None else Path(backups)
+    if directory is not None and not directory.is_dir():
+        raise OperationsError(f"there is no directory {directory}")
+    subject = Subject(place, profile, holders, *_later(place, holders), directory)
     findings = [finding for check in OUTSIDE for finding in check(subject)]
     notes = list(_notes(subject))
     facts: dict[str, Any] = _facts(place)
@@ -109,8 +112,6 @@ def examine(
             if not (is_explained and found.code == "cannot-open"):
                 findings.append(found)
             notes.append(f"The content was not examined: {harmless(' '.join(str(error).split()))}")
-    if backups is not None:
-        findings += backups(place.path)
     return Report(
         path=harmless(str(place.path)),
         profile=profile,

@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from oxlite.operations.doctor.content import Content
-from oxlite.operations.doctor.holders import Holder
 from oxlite.operations.doctor.place import Place
 from oxlite.operations.doctor.report import Finding
 from oxlite.operations.doctor.schema import Schema, read_schema
+from oxlite.operations.holders import Holder
 
 __all__ = ["Check", "Inside", "Outside", "Subject"]
 
@@ -28,6 +29,7 @@ class Subject:
         holders: Who has it open; None if that cannot be seen.
         place_later: The same a moment later, where somebody had locked something; else None.
         holders_later: The same.
+        backups: The directory of its backups, if one is named.
     """
 
     place: Place
@@ -35,6 +37,7 @@ class Subject:
     holders: tuple[Holder, ...] | None
     place_later: Place | None = None
     holders_later: tuple[Holder, ...] | None = None
+    backups: Path | None = None
 
     @property
     def is_open_elsewhere(self) -> bool:

@@ -7,6 +7,7 @@ illness that its module lists.
 from typing import Final
 
 from oxlite.operations.doctor.checks import (
+    backups,
     file,
     file_systems,
     integrity,
@@ -26,6 +27,7 @@ OUTSIDE: Final[tuple[Outside, ...]] = (
     *file_systems.CHECKS,
     *processes.CHECKS,
     *wal.CHECKS,
+    *backups.CHECKS,
 )
 """Those that need no content."""
 
@@ -39,7 +41,17 @@ INSIDE: Final[tuple[Check, ...]] = (
 
 ILLNESSES: Final[tuple[Illness, ...]] = tuple(
     illness
-    for family in (file, file_systems, processes, wal, settings, integrity, structure, space)
+    for family in (
+        file,
+        file_systems,
+        processes,
+        wal,
+        settings,
+        integrity,
+        structure,
+        space,
+        backups,
+    )
     for illness in family.ILLNESSES
 )
 """All that can be found, by families."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from oxlite.environment.versions import can_corrupt_wal
-from oxlite.operations.doctor.holders import Holder, Lock
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
+from oxlite.operations.holders import Holder, Lock
 
 __all__ = ["CHECKS", "ILLNESSES"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from oxlite.operations.doctor.holders import Holder
 from oxlite.operations.doctor.place import Place
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
+from oxlite.operations.holders import Holder
 
 __all__ = ["CHECKS", "ILLNESSES"]
 

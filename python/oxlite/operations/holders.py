@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from oxlite import harmless
-from oxlite.operations.doctor.libraries import Library, libraries_of
+from oxlite.operations.libraries import Library, libraries_of
 
 __all__ = ["Holder", "Lock", "look_for_holders"]
 
