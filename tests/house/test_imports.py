@@ -47,7 +47,7 @@ BELOW: dict[str, set[str]] = {
     | {DOOR, "cable", "cache", "connection", "environment", "notifications", "operations"}
     | {"own_tables", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
-    "bench": {"sqlite3", DOOR, "cache", "environment", "tasks"} | FACES,
+    "bench": {"sqlite3", DOOR, "cache", "environment", "operations", "tasks"} | FACES,
     "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "tasks"} | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}

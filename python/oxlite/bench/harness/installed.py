@@ -11,6 +11,7 @@ one that merely lacks a driver has cells with that reason.
 
 import functools
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from importlib import util
@@ -31,6 +32,9 @@ NEEDED = ("psutil",)
 MAPPERS: Mapping[str, str] = {"sqlalchemy": "SQLAlchemy", "django": "Django"}
 """The titles of the object-relational mappers, by the name of their module and on the axis."""
 
+SHELL = "sqlite3"
+"""SQLite's own program."""
+
 
 def missing_build(build: str) -> str | None:
     """Why ``build`` cannot be loaded here, or ``None`` if it can."""
@@ -44,6 +48,15 @@ def missing_mapper(mapper: str) -> str | None:
     if util.find_spec(mapper) is not None:
         return None
     return f"{MAPPERS[mapper]} is not installed; run `pip install {mapper}`"
+
+
+def missing_way(way: str) -> str | None:
+    """Why backups cannot be made in that way here, or ``None`` if they can."""
+    if way == "shell" and shutil.which(SHELL) is None:
+        return f"the program {SHELL} is not on the PATH; run `apt install {SHELL}`"
+    if way == "oxlite_zstd" and util.find_spec("zstandard") is None:
+        return "zstandard is not installed; run `pip install 'oxlite[operations]'`"
+    return None
 
 
 def missing(scenario: Scenario) -> str | None:
@@ -60,6 +73,7 @@ def missing(scenario: Scenario) -> str | None:
         DRIVERS.get(scenario.driver).missing()
         or (missing_mapper(scenario["mapper"]) if "mapper" in scenario else None)
         or (missing_mapper("django") if scenario.get("interface") == "django" else None)
+        or missing_way(scenario.get("way", ""))
         or missing_build(scenario.get("build", "own"))
     )
 

@@ -20,6 +20,7 @@ PACKAGES = (
     "notify",
     "cable",
     "tasks",
+    "backup",
     "web",
 )
 
