@@ -294,7 +294,7 @@ def test_a_task_that_does_not_end_is_taken_from_a_worker_that_may_not_be_killed(
     monkeypatch.setattr(clerk, "_OTHERS_WAIT_SECONDS", 0.1)
     go_on = threading.Event()
 
-    @queue.task(takes_context=True, time_limit=0.05)
+    @queue.task(takes_context=True, time_limit=1.0)
     def deaf(context: TaskContext) -> int:
         if context.attempt == 1:
             go_on.wait(LIMIT_SECONDS)  # in C
