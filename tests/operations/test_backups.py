@@ -326,3 +326,42 @@ while not select.select([sys.stdin], [], [], 0)[0]:
     connection.execute("UPDATE t SET filling = zeroblob(201) WHERE x = 5")
     connection.commit()
 """
+
+
+def test_it_gives_way_to_others_and_what_called_it_does_not(database: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def look(_what: str, _done: int, _of: int) -> None:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    backup(database, tmp_path / "gentle.db", stage=look)
+    assert set(seen) == {min(before + 10, 19)}
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+    seen.clear()
+    backup(database, tmp_path / "not.db", nice=0, stage=look)
+    assert set(seen) == {before}
+    with pytest.raises(ValueError, match="nice is a number from 0 to 19"):
+        backup(database, tmp_path / "wrong.db", nice=20)
+
+
+def test_who_is_interrupted_leaves_nothing(database: Path, tmp_path: Path) -> None:
+    said = python(
+        """
+import os, signal, sys, time
+from oxlite.operations import backup
+def interrupt(what, done, of):
+    if what == "verifying":
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)  # the main thread hears it meanwhile
+try:
+    backup(sys.argv[1], sys.argv[2], stage=interrupt)
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+        database,
+        tmp_path / "copy.db",
+    )
+    assert said == "interrupted\n"
+    assert not (tmp_path / "copy.db").exists()
+    assert left_in(tmp_path) == []

@@ -32,6 +32,15 @@ def backup(
             show_default=False,
         ),
     ] = None,
+    nice: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=19,
+            metavar="N",
+            help="By how much it gives way to others who want the processor (Linux).",
+        ),
+    ] = 10,
     keep: Annotated[
         int | None,
         typer.Option(
@@ -74,6 +83,7 @@ def backup(
             target,
             compress=compress,
             bytes_per_second=None if rate is None else rate * (1 << 20),
+            nice=nice,
             stage=stage,
         )
     deleted = []

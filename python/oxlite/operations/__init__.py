@@ -4,6 +4,7 @@
 
     partial        a file that gets its name when it is whole
     online_copy    one snapshot of a database that others use
+    niceness       work that gives way to others
     verification   whether a copy is whole, and what is in it
     compression    Zstandard
     manifest       what is known of a backup

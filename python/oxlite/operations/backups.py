@@ -24,6 +24,7 @@ from oxlite.operations.manifest import (
     remove_orphans,
     write_manifest,
 )
+from oxlite.operations.niceness import NICE, nicely
 from oxlite.operations.online_copy import copy_online
 from oxlite.operations.partial import Partial, alone_in, remove_abandoned, sync_directory
 from oxlite.operations.verification import Stage, digest, verified
@@ -65,6 +66,7 @@ def backup(
     *,
     compress: bool = False,
     bytes_per_second: float | None = None,
+    nice: int = NICE,
     stage: Stage | None = None,
 ) -> Backup:
     """Copy a database that others use meanwhile, and verify the copy.
@@ -75,7 +77,8 @@ def backup(
             database and the time.
         compress: Whether it is compressed (Zstandard).
         bytes_per_second: How fast it is copied at the most, as long as the WAL allows it.
-        stage: Called with what is being done.
+        nice: By how much it gives way to others who want the processor (Linux): see nice(2).
+        stage: Called with what is being done, in a thread of its own.
 
     Returns:
         The backup. Its manifest, with the SHA-256, is beside it: ``NAME.json``.
@@ -86,7 +89,17 @@ def backup(
         oxlite.sqlite3.Error: The database cannot be read.
         OSError: The backup cannot be written.
     """
-    source, given = Path(database), Path(target)
+    make = bound(_made, Path(database), Path(target), compress, bytes_per_second, stage)
+    return nicely(make, nice)
+
+
+def _made(
+    source: Path,
+    given: Path,
+    compress: bool,
+    bytes_per_second: float | None,
+    stage: Stage | None,
+) -> Backup:
     directory = given if given.is_dir() else given.parent
     if not directory.is_dir():
         raise OperationsError(f"there is no directory {directory}")
