@@ -365,3 +365,46 @@ except KeyboardInterrupt:
     assert said == "interrupted\n"
     assert not (tmp_path / "copy.db").exists()
     assert left_in(tmp_path) == []
+
+
+def test_no_wal_of_another_file_is_beside_a_backup(database: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy.db-wal").write_bytes(b"of another file")
+    with pytest.raises(OperationsError, match=r"copy.db-wal exists"):
+        backup(database, tmp_path / "copy.db")
+    (tmp_path / "copy.db-wal").unlink()
+    for name in ("copy.db", "next.db"):
+        backup(database, tmp_path / name)
+        (tmp_path / f"{name}-shm").touch()
+    prune(tmp_path, keep=1)
+    assert not (tmp_path / "copy.db-shm").exists()
+
+
+def test_each_database_keeps_its_last(database: Path, tmp_path: Path) -> None:
+    other = filled(tmp_path / "other.db", 1)
+    for path in (other, database, database):
+        backup(path, tmp_path / f"{path.stem}-{time.monotonic_ns()}.db")
+    assert len(prune(tmp_path, keep=0)) == 1
+    assert {one.manifest.source for one in backups_in(tmp_path)} == {str(other), str(database)}
+
+
+def test_strangers_directories_are_left_alone(database: Path, tmp_path: Path) -> None:
+    (tmp_path / ".download.partial").mkdir()
+    backup(database, tmp_path / "copy.db")
+    assert left_in(tmp_path) == [".download.partial"]
+
+
+def test_odd_schemas_have_backups(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"odd\xff.db")
+    with closing(stdlib.connect(os.fsencode(path))) as connection:
+        connection.create_collation("own", lambda a, b: (a > b) - (a < b))
+        connection.executescript(
+            """CREATE TABLE parent (x); CREATE TABLE child (x REFERENCES parent (x));
+            INSERT INTO child VALUES (1);
+            CREATE TABLE t (x TEXT COLLATE own PRIMARY KEY) WITHOUT ROWID;
+            CREATE TABLE u (x TEXT); CREATE INDEX ui ON u (x COLLATE own);
+            INSERT INTO t VALUES ('a'); INSERT INTO u VALUES ('a');"""
+        )
+    contents = backup(path, tmp_path / "copy.db").manifest.contents
+    assert contents.foreign_key_violations is None
+    assert contents.rows["u"] == contents.rows["child"] == 1
+    assert set(contents.unchecked) >= {"t"}

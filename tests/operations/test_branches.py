@@ -71,7 +71,8 @@ def test_names_lead_to_one_file_each_in_one_directory(
 ) -> None:
     names = [
         "feature/login", "feature-login", "Feature-login", "FEATURE/LOGIN", "ä", "ö", "x" * 200,
-        "x" * 201, "-", "a.lock", "..", "../../etc/passwd", "a\0b", "%s{branch}", "con", "'; --",
+        "x" * 201, "-", "foo-1cbec737", "Foo", "a.lock", "..", "../../etc/passwd",
+        "a\0b", "%s{branch}", "con", "'; --",
     ]  # fmt: skip
     found = set()
     for name in names:
@@ -111,8 +112,9 @@ def test_without_a_parent_it_begins_empty(git: Git, tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused(git: Git, template: Path, tmp_path: Path) -> None:
     with pytest.raises(OperationsError, match="are for development"):
         branch.database(template, debug=False)
-    with pytest.raises(OperationsError, match="has no place for the name of the branch"):
-        path(tmp_path / "app.db")
+    for wrong in ("app.db", "app-{branch}", "{branch}-{branch}.db"):
+        with pytest.raises(OperationsError, match="has no place for the name of the branch"):
+            path(tmp_path / wrong)
     (tmp_path / ".git" / "HEAD").write_text("nothing")
     with pytest.raises(OperationsError, match="neither a branch nor a commit"):
         path(template)
@@ -169,6 +171,35 @@ def test_those_of_merged_and_deleted_branches_are_pruned(
         prune_branches(template, default="gone")
 
 
+def test_what_is_left_of_a_deleted_one_is_not_put_into_the_next(git: Git, template: Path) -> None:
+    git("checkout", "-q", "-b", "feature")
+    mine = path(template)
+    python(
+        """
+import os, sys, oxlite
+oxlite.Database(sys.argv[1]).execute("DELETE FROM t")
+os._exit(0)
+""",
+        mine,
+    )
+    assert Path(f"{mine}-wal").stat().st_size
+    mine.unlink()
+    assert len(numbers(path(template))) == 1000
+
+
+def test_another_worktrees_branch_and_gits_variables_change_nothing(
+    git: Git, template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "trees" / "second"
+    git("worktree", "add", "-q", "-b", "second", str(tree))
+    git("commit", "-q", "--allow-empty", "-m", "x", where=tree)
+    git("merge", "-q", "--no-ff", "-m", "merge", "second")
+    made = path(template, repository=str(tree))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nothing"))
+    assert prune_branches(template) == []
+    assert made.exists()
+
+
 def test_the_commands(
     git: Git, template: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +214,12 @@ def test_the_commands(
     assert main(["branch", "list", name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["databases"][0]["path"] == str(made)
     git("checkout", "-q", "main")
+    assert main(["branch", "prune", name]) == 0
+    assert "1 left" in capsys.readouterr().err  # nothing was done there yet
+    git("checkout", "-q", "a/b")
+    git("commit", "-q", "--allow-empty", "-m", "some work")
+    git("checkout", "-q", "main")
+    git("merge", "-q", "--no-ff", "-m", "merge", "a/b")
     assert main(["branch", "prune", name]) == 0
     assert f"deleted {made}" in capsys.readouterr().out
     assert main(["branch", "path", "app.db"]) == 2

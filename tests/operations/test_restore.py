@@ -262,3 +262,64 @@ def test_who_has_it_open_is_seen(database: Path) -> None:
         found = operations.look_for_holders(database)
         assert found is not None
         assert [one.process_id for one in found] == [pid]
+
+
+def test_of_a_database_that_was_moved_away_the_wal_is_kept(made: Backup, database: Path) -> None:
+    database.rename(database.with_name("app.db.broken"))
+    Path(f"{database}-wal").write_bytes(b"rows of the old one")
+    restore(made.path, database)
+    assert numbers(database) == list(range(1, 1001))
+    [kept] = database.parent.glob("app.db.before-*-wal")
+    assert kept.read_bytes() == b"rows of the old one"
+
+
+def test_the_old_file_has_no_wal_that_a_late_opener_could_write(
+    made: Backup, database: Path
+) -> None:
+    """Who has opened it in the midst would write into the WAL of the new one, by its name."""
+    late = database.with_name("late.db")
+    os.link(database, late)
+    done = restore(made.path, database)
+    assert done.kept_as is not None
+    assert late.read_bytes()[18:20] == b"\1\1"  # as "journal_mode = DELETE" leaves it
+    assert numbers(late)[-1] == 999
+
+
+@pytest.mark.parametrize("left", [0, 4, 100, -4])
+def test_a_compressed_backup_without_its_end_restores_nothing(
+    database: Path, tmp_path: Path, left: int
+) -> None:
+    made = operations.backup(database, tmp_path / "copy.db.zst", compress=True)
+    made.path.with_name("copy.db.zst.json").unlink()
+    content = made.path.read_bytes()
+    made.path.write_bytes(content[:left])
+    with pytest.raises(VerificationFailed, match=r"has no end|is empty"):
+        restore(made.path, database)
+    assert numbers(database)[-1] == 1000
+
+
+def test_a_live_restore_waits_for_nobody_for_ever(made: Backup, database: Path) -> None:
+    said = python(
+        """
+import sys
+from oxlite import sqlite3
+from oxlite.operations import restore, DatabaseInUse
+sys.modules["oxlite.operations.restore"]._STANDS_STILL_SECONDS = 0.5
+other = sqlite3.connect(sys.argv[2], isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+try:
+    restore(sys.argv[1], sys.argv[2], live=True)
+except DatabaseInUse as error:
+    print(error)
+""",
+        made.path,
+        database,
+    )
+    assert "somebody has had" in said
+
+
+def test_a_restored_database_has_the_rights_of_what_was_there(made: Backup, database: Path) -> None:
+    made.path.chmod(0o600)
+    assert restore(made.path, database.with_name("new.db")).path.stat().st_mode & 0o777 == 0o600
+    database.chmod(0o640)
+    assert restore(made.path, database).path.stat().st_mode & 0o777 == 0o640

@@ -105,7 +105,8 @@ def backup(
         return
     contents = made.manifest.contents
     typer.echo(f"{made.path}: {_size(made.manifest.size)}, verified")
-    typer.echo(f"{len(contents.rows)} tables, {sum(contents.rows.values()):,} rows", err=True)
+    rows = sum(filter(None, contents.rows.values()))
+    typer.echo(f"{len(contents.rows)} tables, {rows:,} rows", err=True)
     if contents.foreign_key_violations:
         typer.echo(
             f"{contents.foreign_key_violations:,} rows refer to nothing, as in the database:"

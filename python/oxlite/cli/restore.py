@@ -49,7 +49,7 @@ def tell_restored(done: object, as_json: bool) -> None:
     from oxlite.operations import Restored
 
     assert isinstance(done, Restored)
-    rows = sum(done.contents.rows.values())
+    rows = sum(filter(None, done.contents.rows.values()))
     if as_json:
         print_json(
             {

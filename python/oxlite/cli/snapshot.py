@@ -72,7 +72,7 @@ def _list(database: _Database, as_json: _Json = False) -> None:
             one.name,
             f"{manifest.created_at:%Y-%m-%d %H:%M:%S}",
             f"{manifest.size / (1 << 20):,.1f}",
-            f"{sum(manifest.contents.rows.values()):,}",
+            f"{sum(filter(None, manifest.contents.rows.values())):,}",
         )
     print_tables(table)
 

@@ -129,7 +129,7 @@ def _made(
             sequence=0,
             created_at=copied.at,
             verified_at=datetime.now(UTC),
-            source=str(source.absolute()),
+            source=str(source.resolve()),
             size=whole.path.stat().st_size,
             sha256=digest(whole.path),
             compression="zstd" if compress else None,
@@ -153,7 +153,8 @@ def _made(
 
 
 def _refuse_if_taken(final: Path) -> None:
-    for taken in (final, manifest_path(final)):
+    # A WAL or a journal of another file would be written into it by whoever opens it.
+    for taken in (final, manifest_path(final), *_sidecars(final)):
         if os.path.lexists(taken):
             raise OperationsError(f"{taken} exists: a backup takes nothing's place")
 
@@ -201,8 +202,8 @@ def prune(
 ) -> list[Backup]:
     """Delete old backups of a directory.
 
-    One is kept if it is among the last ``keep``, or younger than ``keep_for``; and the last one
-    whose file has the size that it had, in any case.
+    Of each database one is kept if it is among the last ``keep``, or younger than ``keep_for``; and
+    the last one whose file has the size that it had, in any case.
 
     Args:
         directory: Their directory.
@@ -226,25 +227,36 @@ def prune(
         remove_orphans(Path(directory))
         found = backups_in(directory)
         if database is not None:
-            source = str(Path(database).absolute())
+            source = str(Path(database).resolve())
             found = [one for one in found if one.manifest.source == source]
         old = _old(found, keep, keep_for)
         for one in old:
             # A backup without a manifest would stay for ever; a manifest alone is an orphan.
-            one.path.unlink(missing_ok=True)
-            manifest_path(one.path).unlink(missing_ok=True)
+            for path in (one.path, manifest_path(one.path), *_sidecars(one.path)):
+                path.unlink(missing_ok=True)
         if old:
             sync_directory(Path(directory))
     return old
 
 
 def _old(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> list[Backup]:
+    by_source: dict[str, list[Backup]] = {}
+    for one in found:
+        by_source.setdefault(one.manifest.source, []).append(one)
+    return [one for of_one in by_source.values() for one in _old_of_one(of_one, keep, keep_for)]
+
+
+def _old_of_one(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> list[Backup]:
     kept = set(_last(found, keep or 0))
     if keep_for is not None:
         now = datetime.now(UTC)
         kept |= {one.path for one in found if now - one.manifest.created_at < keep_for}
     kept |= set(_last([one for one in found if one.is_unchanged], 1))
     return [one for one in found if one.path not in kept]
+
+
+def _sidecars(path: Path) -> list[Path]:
+    return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
 
 
 def _last(found: list[Backup], count: int) -> Iterable[Path]:

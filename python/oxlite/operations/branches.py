@@ -11,6 +11,7 @@ Invariants:
 
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -24,14 +25,14 @@ from typing import Final
 from oxlite.operations.errors import OperationsError
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.partial import Partial, remove_abandoned
+from oxlite.operations.partial import Partial, alone_in, remove_abandoned
 from oxlite.operations.verification import verified
 
 __all__ = ["BranchDatabase", "branch_databases", "current_branch", "database", "prune_branches"]
 
 _FIELD: Final = "{branch}"
 _RECORD: Final = ".branch.json"
-_SIDECARS: Final = ("", "-wal", "-shm", "-journal", "-gate", _RECORD)
+_SIDECARS: Final = ("-wal", "-shm", "-journal", "-gate")
 _HASH_CHARACTERS: Final = 8
 _NAME_CHARACTERS_AT_MOST: Final = 60
 _LINE_BYTES_AT_MOST: Final = 4096
@@ -116,7 +117,11 @@ def _make(mine: Path, theirs: Path, branch: str, parent: str) -> None:
             said = {"branch": branch, "parent": parent, "created_at": copied.at.isoformat()}
             record.path.write_text(json.dumps(said) + "\n", encoding="utf-8")
             record.replace(_record(mine))
-        with suppress(FileExistsError):  # somebody has made it meanwhile
+        with alone_in(mine.parent):
+            if mine.exists():  # somebody has made it meanwhile
+                return
+            for suffix in _SIDECARS:  # of one that was deleted by hand
+                Path(f"{mine}{suffix}").unlink(missing_ok=True)
             partial.finish(mine)
 
 
@@ -128,7 +133,7 @@ def current_branch(directory: str | os.PathLike[str]) -> str:
         OSError: Git's files cannot be read.
     """
     head = _first_line(_git_directory(Path(directory)) / "HEAD")
-    if head.startswith("ref: refs/heads/"):
+    if head.startswith("ref: refs/heads/") and head != "ref: refs/heads/.invalid":
         return head.removeprefix("ref: refs/heads/")
     if re.fullmatch(r"[0-9a-f]{40,64}", head):
         return f"detached-{head[:12]}"
@@ -167,9 +172,10 @@ def _first_line(path: Path) -> str:
 
 
 def _path(template: Path, branch: str) -> Path:
-    if template.name.count(_FIELD) != 1:
+    if template.name.count(_FIELD) != 1 or template.name.endswith(_FIELD):
         raise OperationsError(
-            f"{template} has no place for the name of the branch: 'app-{_FIELD}.db', for example"
+            f"{template} has no place for the name of the branch, before a suffix:"
+            f" 'app-{_FIELD}.db', for example"
         )
     return template.with_name(template.name.replace(_FIELD, _file_name(branch)))
 
@@ -177,7 +183,7 @@ def _path(template: Path, branch: str) -> Path:
 def _file_name(branch: str) -> str:
     """A name of a file that is no other branch's, on file systems of all kinds."""
     plain = re.sub(r"[^a-z0-9_.-]+", "-", branch.lower())[:_NAME_CHARACTERS_AT_MOST].strip(".-")
-    if plain == branch:
+    if plain == branch and not re.search(r"-[0-9a-f]{8}$", plain):
         return plain
     mark = hashlib.sha256(branch.encode(errors="surrogatepass")).hexdigest()[:_HASH_CHARACTERS]
     return f"{plain or 'branch'}-{mark}"
@@ -237,27 +243,45 @@ def prune_branches(
     path = Path(template).absolute()
     tree = _working_tree(path, repository)
     checked_out = current_branch(tree)
-    alive = _branches(tree) - _branches(tree, merged_into=default) | {default, checked_out}
+    # A branch on which nothing was done yet is merged, as git has it.
+    merged = _branches(tree, "--merged", default) - _branches(tree, "--points-at", default)
+    alive = _branches(tree) - merged | {default, checked_out} | _in_worktrees(tree)
     deleted = []
     for one in branch_databases(path):
-        if one.branch in alive or look_for_holders(one.path, with_libraries=False):
+        holders = look_for_holders(one.path, with_libraries=False, look_for_seconds=math.inf)
+        if one.branch in alive or holders is None or holders:
             continue
-        for suffix in _SIDECARS:
+        # The file last: its name is another one's then, who has nothing of it beside him.
+        for suffix in (*_SIDECARS, "", _RECORD):
             Path(f"{one.path}{suffix}").unlink(missing_ok=True)
         deleted.append(one)
     return deleted
 
 
-def _branches(tree: Path, merged_into: str | None = None) -> set[str]:
-    command = ["git", "-C", str(tree), "for-each-ref", "--format=%(refname:lstrip=2)"]
-    if merged_into is not None:
-        command.append(f"--merged=refs/heads/{merged_into}")
+def _branches(tree: Path, which: str = "", branch: str = "") -> set[str]:
+    chosen = [f"{which}=refs/heads/{branch}"] if which else []
+    return set(_git(tree, "for-each-ref", "--format=%(refname:lstrip=2)", *chosen, "refs/heads/"))
+
+
+def _in_worktrees(tree: Path) -> set[str]:
+    found = _git(tree, "worktree", "list", "--porcelain")
+    begin = "branch refs/heads/"
+    return {line.removeprefix(begin) for line in found if line.startswith(begin)}
+
+
+def _git(tree: Path, *words: str) -> list[str]:
+    # Git's hooks say another repository by these.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            [*command, "refs/heads/"], capture_output=True, text=True, check=False
+            ["git", "-C", str(tree), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=own,
         )
     except FileNotFoundError:
         raise OperationsError("which branches are merged is git's to say: install git") from None
     if done.returncode:
         raise OperationsError(f"git says: {done.stderr.strip()}")
-    return set(done.stdout.splitlines())
+    return done.stdout.splitlines()

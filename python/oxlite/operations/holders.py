@@ -104,12 +104,15 @@ class Holder:
         }
 
 
-def look_for_holders(path: Path, *, with_libraries: bool = True) -> tuple[Holder, ...] | None:
+def look_for_holders(
+    path: Path, *, with_libraries: bool = True, look_for_seconds: float = _LOOK_FOR_SECONDS
+) -> tuple[Holder, ...] | None:
     """The processes that have a database open, this one among them.
 
     Args:
         path: Of the database, resolved.
         with_libraries: Whether to look for the SQLites in them.
+        look_for_seconds: So long at the most; what was not seen by then is left out.
 
     Returns:
         None where there is no ``/proc`` to look at.
@@ -117,7 +120,7 @@ def look_for_holders(path: Path, *, with_libraries: bool = True) -> tuple[Holder
     root = Path("/proc")
     if not (root / "self" / "fdinfo").is_dir():
         return None
-    ends = time.monotonic() + _LOOK_FOR_SECONDS
+    ends = time.monotonic() + look_for_seconds
     found = []
     for name in sorted(filter(str.isdigit, os.listdir(root)), key=int):  # noqa: PTH208 - thousands
         if time.monotonic() > ends:

@@ -84,6 +84,7 @@ def write_manifest(backup: Path, manifest: Manifest) -> None:
     path = manifest_path(backup)
     with Partial(path) as partial:
         partial.path.write_text(f"{text}\n", encoding="utf-8")
+        partial.path.chmod(0o600)
         partial.replace(path)
 
 

@@ -39,7 +39,7 @@ class Copied(NamedTuple):
     """
 
     at: datetime
-    rows: dict[str, int]
+    rows: dict[str, int | None]
 
 
 def opened_to_read(database: Path) -> sqlite3.Connection:
@@ -53,7 +53,7 @@ def opened_to_read(database: Path) -> sqlite3.Connection:
         raise OperationsError(f"there is no {database}")
     if not database.is_file():
         raise OperationsError(f"{database} is no file")
-    uri = f"file:{quote(str(database.absolute()))}?mode=ro"
+    uri = f"file:{quote(os.fsencode(database.absolute()))}?mode=ro"
     connection = sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None)
     try:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)

@@ -11,6 +11,7 @@ Invariants:
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from typing import Final, Self
 __all__ = ["Partial", "alone_in", "remove_abandoned", "sync_directory"]
 
 _SUFFIX: Final = ".partial"
+_OURS: Final = re.compile(r"\..*\.[0-9a-f]{8}\.partial", re.DOTALL)
 _FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAME_CHARACTERS_AT_MOST: Final = 100
 
@@ -78,9 +80,13 @@ class Partial:
     def take_rights(self, like: Path) -> None:
         """Have the permissions of another file, and its owner where that is allowed."""
         found = like.stat()
-        with suppress(PermissionError):
+        rights = found.st_mode & 0o777
+        try:
             os.chown(self.path, found.st_uid, found.st_gid)
-        self.path.chmod(found.st_mode & 0o777)
+        except OSError:  # then nobody but the owner: it may be another group's
+            rights &= 0o700
+        with suppress(OSError):  # a file system without permissions
+            self.path.chmod(rights)
 
     def sync(self) -> None:
         """Have what is in it outlast a power cut."""
@@ -137,6 +143,8 @@ def alone_in(directory: Path) -> Iterator[None]:
 def remove_abandoned(directory: Path) -> None:
     """Delete what was left by those who have ended before it was whole."""
     for path in directory.glob(f".*{_SUFFIX}"):
+        if not _OURS.fullmatch(path.name):
+            continue
         try:
             descriptor = os.open(path, _FLAGS | os.O_NOFOLLOW)
         except OSError:  # gone, another user's, or none of ours

@@ -9,9 +9,11 @@ Invariants:
 """
 
 import fcntl
+import math
 import os
 import shutil
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -36,7 +38,9 @@ _PENDING_BYTE: Final = 0x40000000
 _LOCK_BYTES: Final = 512
 """What SQLite locks of a database's file (https://sqlite.org/src/file/src/os.h)."""
 
-_SIDECARS: Final = ("-wal", "-journal", "-shm")
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_STANDS_STILL_SECONDS: Final = 60.0
 _LIVE_PAGES_AT_ONCE: Final = 1024
 
 
@@ -84,6 +88,8 @@ def restore(
     source, target = Path(backup), Path(database).resolve()
     if not source.is_file():
         raise OperationsError(f"there is no backup {source}")
+    if not source.stat().st_size:
+        raise VerificationFailed(f"{source} is empty")
     if not target.parent.is_dir():
         raise OperationsError(f"there is no directory {target.parent}")
     if target.exists() and not target.is_file():
@@ -95,6 +101,7 @@ def restore(
     manifest = read_manifest(source)
     with Partial(target) as partial:
         _copy(source, partial.path, manifest, say)
+        partial.take_rights(target if target.exists() else source)
         say("verifying", 0, 0)
         contents = verified(partial.path)
         if manifest is not None and contents != manifest.contents:
@@ -131,32 +138,31 @@ def _copy(source: Path, target: Path, manifest: Manifest | None, say: Stage) -> 
 
 def _put_in_place(partial: Partial, target: Path) -> Path | None:
     """Give it the name of the database, which nobody has open."""
+    partial.sync()
+    _refuse_if_open(target)
     if not target.exists():
-        _remove_sidecars(target)
+        # Somebody has moved or deleted it: what it had beside it may be all that is left of it.
+        kept = _free_name(target)
+        _move_sidecars(target, kept)
         partial.finish(target)
         return None
-    _refuse_if_open(target)
     _write_back(target)
     with _locked(target):
         _refuse_if_open(target, but=os.getpid())
+        _refuse_if_unwritten(target)
         kept = _free_name(target)
         try:
             os.link(target, kept)
         except OSError:  # a file system without hard links
             shutil.copy2(target, kept)
-        partial.take_rights(target)
-        for suffix in _SIDECARS[:2]:
-            # Only of a database that cannot be read there is one left.
-            with suppress(FileNotFoundError):
-                Path(f"{target}{suffix}").rename(f"{kept}{suffix}")
-        _remove_sidecars(target)
+        _move_sidecars(target, kept)
         sync_directory(target.parent)
         partial.replace(target)
     return kept
 
 
 def _refuse_if_open(target: Path, but: int | None = None) -> None:
-    holders = look_for_holders(target, with_libraries=False) or ()
+    holders = look_for_holders(target, with_libraries=False, look_for_seconds=math.inf) or ()
     found = [one.label for one in holders if one.process_id != but]
     if found:
         raise DatabaseInUse(
@@ -166,9 +172,35 @@ def _refuse_if_open(target: Path, but: int | None = None) -> None:
 
 
 def _write_back(target: Path) -> None:
-    """Have all that is committed in the file itself; a database that is damaged stays as it is."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(target, timeout=0.0)) as connection:
+    """Have all that is committed in the file itself; a database that is damaged stays as it is.
+
+    It has no WAL then: who opens it from now on, and waits for our locks, finds afterwards that his
+    file has another name, and writes nothing (SQLITE_READONLY_DBMOVED).
+    """
+    with suppress(sqlite3.Error), closing(sqlite3.connect(target, timeout=5.0)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+
+
+def _refuse_if_unwritten(target: Path) -> None:
+    """Refuse while a database that can be read has a WAL or a journal: its rows may be there."""
+    with target.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header.startswith(_MAGIC):
+        return
+    left = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{target}{suffix}"))]
+    if left or header[18:20] == b"\2\2":
+        raise DatabaseInUse(
+            f"{target} is in use, or could not be written back: try again when nobody uses it, or"
+            " restore into the open database with --live"
+        )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 @contextmanager
@@ -192,14 +224,19 @@ def _locked(target: Path) -> Iterator[None]:
                 f"somebody uses {target}, who cannot be seen from here: end that first, or restore"
                 " into the open database with --live"
             ) from None
+        if not os.path.samestat(os.fstat(descriptor), target.stat()):
+            raise DatabaseInUse(f"{target} was replaced meanwhile: try again")
         yield
     finally:
         os.close(descriptor)
 
 
-def _remove_sidecars(target: Path) -> None:
-    for suffix in _SIDECARS:
-        Path(f"{target}{suffix}").unlink(missing_ok=True)
+def _move_sidecars(target: Path, kept: Path) -> None:
+    """Nothing that belongs to the old file stays beside the new one; what has rows is kept."""
+    for suffix in ("-wal", "-journal"):
+        with suppress(FileNotFoundError):
+            Path(f"{target}{suffix}").rename(f"{kept}{suffix}")
+    Path(f"{target}-shm").unlink(missing_ok=True)
 
 
 def _free_name(target: Path) -> Path:
@@ -214,12 +251,9 @@ def _free_name(target: Path) -> Path:
 
 def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
     """Write it into the database, which may be in use."""
-    kept = make_backup(target, _free_name(target), stage=lambda *_said: say("keeping", 0, 0)).path
-    # It is no backup that somebody has asked for, and is not to be pruned as one.
-    manifest_path(kept).unlink()
     with (
         closing(sqlite3.connect(verified_copy)) as source,
-        closing(oxlite.connect(target, journal="keep", timeout=60.0)) as into,
+        closing(oxlite.connect(target, journal="keep", timeout=1.0)) as into,
     ):
         sizes = [one.execute("PRAGMA page_size").fetchone()[0] for one in (source, into)]
         if len(set(sizes)) > 1:
@@ -227,9 +261,23 @@ def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
                 f"a database in use keeps its page size, {sizes[1]} bytes, and the backup has"
                 f" {sizes[0]}: restore without --live"
             )
-        source.backup(
-            into,
-            pages=_LIVE_PAGES_AT_ONCE,
-            progress=lambda _code, left, pages: say("writing", pages - left, pages),
-        )
+        kept = make_backup(
+            target, _free_name(target), stage=lambda *_said: say("keeping", 0, 0)
+        ).path
+        # It is no backup that somebody has asked for, and is not to be pruned as one.
+        manifest_path(kept).unlink()
+        moved = (-1, time.monotonic())
+
+        def note(_code: int, left: int, pages: int) -> None:
+            nonlocal moved
+            say("writing", pages - left, pages)
+            if left != moved[0]:
+                moved = (left, time.monotonic())
+            elif time.monotonic() - moved[1] > _STANDS_STILL_SECONDS:
+                raise DatabaseInUse(
+                    f"somebody has had {target} to write for {_STANDS_STILL_SECONDS:g} s: nothing"
+                    f" was restored; a copy of it is {kept}"
+                )
+
+        source.backup(into, pages=_LIVE_PAGES_AT_ONCE, progress=note)
     return kept

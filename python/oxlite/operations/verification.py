@@ -6,6 +6,7 @@ Invariants:
 """
 
 import hashlib
+import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -37,8 +38,9 @@ class Contents:
         page_count: How many pages it has.
         application_id: See https://sqlite.org/pragma.html#pragma_application_id.
         user_version: The application's number of its schema.
-        rows: How many rows each table has.
-        foreign_key_violations: How many rows refer to nothing, as they did where it comes from.
+        rows: How many rows each table has; ``None`` where only the program can read it.
+        foreign_key_violations: How many rows refer to nothing, as they did where it comes from;
+            ``None`` where SQLite cannot tell.
         unchecked: Tables whose constraints or indexes use functions that only a program has: how
             they fit could not be checked.
     """
@@ -47,8 +49,8 @@ class Contents:
     page_count: int
     application_id: int
     user_version: int
-    rows: dict[str, int]
-    foreign_key_violations: int
+    rows: dict[str, int | None]
+    foreign_key_violations: int | None
     unchecked: list[str] = field(default_factory=list)
 
 
@@ -62,7 +64,7 @@ def verified(path: Path) -> Contents:
         VerificationFailed: It is no database, or damaged.
     """
     try:
-        uri = f"file:{quote(str(path.absolute()))}?immutable=1"
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
@@ -120,23 +122,34 @@ def contents(connection: sqlite3.Connection) -> Contents:
     def number(pragma: str) -> int:
         return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
-    violations = connection.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone()
+    try:
+        found = connection.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone()
+        violations = int(found[0])
+    except sqlite3.OperationalError:  # a key that fits no parent, or what only a program has
+        violations = None
     return Contents(
         page_size=number("page_size"),
         page_count=number("page_count"),
         application_id=number("application_id"),
         user_version=number("user_version"),
         rows=row_counts(connection),
-        foreign_key_violations=int(violations[0]),
+        foreign_key_violations=violations,
     )
 
 
-def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many rows each table has, in the transaction that is open."""
-    return {
-        name: int(connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0])
-        for name in _tables(connection)
-    }
+def row_counts(connection: sqlite3.Connection) -> dict[str, int | None]:
+    """How many rows each table has; ``None`` where only a program can read it."""
+    return {name: _row_count(connection, name) for name in _tables(connection)}
+
+
+def _row_count(connection: sqlite3.Connection, name: str) -> int | None:
+    try:
+        sql = f"SELECT count(*) FROM {quoted(name)} NOT INDEXED"
+        return int(connection.execute(sql).fetchone()[0])
+    except sqlite3.OperationalError as error:
+        if not _lacks_a_function(error):
+            raise
+        return None
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
