@@ -78,6 +78,9 @@ def test_the_commands(database: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["backup", app, str(backups), "--compress", "--keep", "1", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert len(said["deleted"]) == 1
+    assert main(["backup", app, str(backups / "typo"), "--keep", "1"]) == 2
+    assert "go with a directory" in shown(capsys)
+    assert not (backups / "typo").exists()
     assert said["manifest"]["compression"] == "zstd"
     assert main(["restore", said["backup"], app, "--json"]) == 0
     restored = json.loads(capsys.readouterr().out)

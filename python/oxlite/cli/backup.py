@@ -73,10 +73,16 @@ def backup(
 
     For example: oxlite backup app.db /backups --compress --keep 7 --keep-days 30
     """
+    import shlex
+
     from oxlite import operations
     from oxlite.cli.output import print_json
     from oxlite.cli.stages import shown_stages
 
+    if (keep is not None or keep_days is not None) and not target.is_dir():
+        raise typer.BadParameter(
+            f"--keep and --keep-days go with a directory, and {target} is none"
+        )
     with shown_stages() as stage:
         made = operations.backup(
             database,
@@ -115,7 +121,8 @@ def backup(
         )
     for one in deleted:
         typer.echo(f"deleted {one.path}", err=True)
-    typer.echo(f"Restore it: oxlite restore {made.path} {database}", err=True)
+    words = shlex.join(["oxlite", "restore", str(made.path), str(database)])
+    typer.echo(f"Restore it: {words}", err=True)
 
 
 def _size(count: int) -> str:
