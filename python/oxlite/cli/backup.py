@@ -76,14 +76,13 @@ def backup(
     import shlex
 
     from oxlite import operations
-    from oxlite.cli.output import print_json
-    from oxlite.cli.stages import shown_stages
+    from oxlite.cli.output import print_json, scan_progress
 
     if (keep is not None or keep_days is not None) and not target.is_dir():
         raise typer.BadParameter(
             f"--keep and --keep-days go with a directory, and {target} is none"
         )
-    with shown_stages() as stage:
+    with scan_progress(in_bytes=True) as stage:
         made = operations.backup(
             database,
             target,

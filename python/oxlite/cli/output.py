@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 __all__ = ["print_json", "print_tables", "scan_progress"]
 
@@ -34,16 +41,20 @@ def print_tables(renderable: RenderableType) -> None:
 
 
 @contextmanager
-def scan_progress() -> Iterator[Callable[[str, int, int], None] | None]:
+def scan_progress(*, in_bytes: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar on standard error for the length of a block, if somebody sits there; else None.
 
-    Gives a function that takes a name, how far that has come, and of how much (0: unknown).
+    Gives a function that takes a name, how far that has come, and of how much (0: unknown); both
+    are shown where they are bytes.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeElapsedColumn())
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(bar_width=None)]
+    if in_bytes:
+        columns.append(DownloadColumn())
+    columns.append(TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None)
 

@@ -36,9 +36,9 @@ def restore(
     For example: oxlite restore /backups/app-20260101T000000Z.db app.db
     """
     from oxlite import operations
-    from oxlite.cli.stages import shown_stages
+    from oxlite.cli.output import scan_progress
 
-    with shown_stages() as stage:
+    with scan_progress(in_bytes=True) as stage:
         done = operations.restore(backup, database, live=live, stage=stage)
     tell_restored(done, as_json)
 

@@ -31,10 +31,9 @@ def _create(database: _Database, name: _Name = None, as_json: _Json = False) -> 
     For example: oxlite snapshot create app.db before-migration
     """
     from oxlite import operations
-    from oxlite.cli.output import print_json
-    from oxlite.cli.stages import shown_stages
+    from oxlite.cli.output import print_json, scan_progress
 
-    with shown_stages() as stage:
+    with scan_progress(in_bytes=True) as stage:
         made = operations.create_snapshot(database, name, stage=stage)
     if as_json:
         print_json({"snapshot": made.name, "file": str(made.path)})
@@ -91,10 +90,10 @@ def _restore(
     For example: oxlite snapshot restore app.db before-migration
     """
     from oxlite import operations
+    from oxlite.cli.output import scan_progress
     from oxlite.cli.restore import tell_restored
-    from oxlite.cli.stages import shown_stages
 
-    with shown_stages() as stage:
+    with scan_progress(in_bytes=True) as stage:
         done = operations.restore_snapshot(database, name, live=live, stage=stage)
     tell_restored(done, as_json)
 

@@ -26,8 +26,14 @@ from oxlite.operations.manifest import (
 )
 from oxlite.operations.niceness import NICE, nicely
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.partial import Partial, alone_in, remove_abandoned, sync_directory
-from oxlite.operations.verification import Stage, digest, verified
+from oxlite.operations.partial import (
+    Partial,
+    alone_in,
+    remove_abandoned,
+    sync_directory,
+    timed_path,
+)
+from oxlite.operations.verification import Stage, digest, silent, verified
 
 __all__ = ["Backup", "backup", "backups_in", "prune"]
 
@@ -108,7 +114,7 @@ def _made(
         remove_orphans(directory)
     if given is not directory:
         _refuse_if_taken(given)
-    say = stage or _silent
+    say = stage or silent
     like = directory / source.name
     with Partial(like) as whole:
         pages = whole.beside("pages") if compress else whole.path
@@ -140,7 +146,10 @@ def _made(
         whole.sync()
         with alone_in(directory):
             remove_orphans(directory)
-            final = _named_by_time(source, directory, compress) if given is directory else given
+            final = given
+            if given is directory:
+                end = f"{_SUFFIX}{compression.SUFFIX if compress else ''}"
+                final = timed_path(directory / f"{source.stem}-", end)
             _refuse_if_taken(final)
             manifest = replace(manifest, sequence=next_sequence(directory))
             write_manifest(final, manifest)
@@ -157,21 +166,6 @@ def _refuse_if_taken(final: Path) -> None:
     for taken in (final, manifest_path(final), *_sidecars(final)):
         if os.path.lexists(taken):
             raise OperationsError(f"{taken} exists: a backup takes nothing's place")
-
-
-def _silent(_what: str, _done: int, _of: int) -> None:
-    pass
-
-
-def _named_by_time(database: Path, directory: Path, compress: bool) -> Path:
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    suffix = f"{_SUFFIX}{compression.SUFFIX if compress else ''}"
-    for number in range(1, 1_000_000):
-        more = "" if number == 1 else f"-{number}"
-        found = directory / f"{database.stem}-{now}{more}{suffix}"
-        if not os.path.lexists(found):
-            return found
-    raise OperationsError(f"{directory} has a million backups of this second")
 
 
 def backups_in(directory: str | os.PathLike[str]) -> list[Backup]:

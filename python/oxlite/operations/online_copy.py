@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from oxlite import sqlite3
 from oxlite.operations.errors import OperationsError
-from oxlite.operations.verification import row_counts
+from oxlite.operations.verification import distrust, row_counts
 
 __all__ = ["Copied", "copy_online", "opened_to_read"]
 
@@ -56,8 +56,7 @@ def opened_to_read(database: Path) -> sqlite3.Connection:
     uri = f"file:{quote(os.fsencode(database.absolute()))}?mode=ro"
     connection = sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None)
     try:
-        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-        connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
+        distrust(connection)
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()

@@ -10,17 +10,19 @@ Invariants:
 """
 
 import fcntl
+import itertools
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-__all__ = ["Partial", "alone_in", "remove_abandoned", "sync_directory"]
+__all__ = ["Partial", "alone_in", "remove_abandoned", "sync_directory", "timed_path"]
 
 _SUFFIX: Final = ".partial"
 _OURS: Final = re.compile(r"\..*\.[0-9a-f]{8}\.partial", re.DOTALL)
@@ -157,6 +159,17 @@ def remove_abandoned(directory: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         finally:
             os.close(descriptor)
+
+
+def timed_path(begin: Path, end: str = "") -> Path:
+    """A path that nothing has: it begins so, then the time (UTC), and it ends so."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for number in itertools.count(1):
+        more = "" if number == 1 else f"-{number}"
+        found = begin.with_name(f"{begin.name}{now}{more}{end}")
+        if not os.path.lexists(found):
+            return found
+    raise AssertionError  # numbers do not end
 
 
 def sync_directory(directory: Path) -> None:

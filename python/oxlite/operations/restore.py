@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +28,8 @@ from oxlite.operations.errors import DatabaseInUse, OperationsError, Verificatio
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.partial import Partial, remove_abandoned, sync_directory
-from oxlite.operations.verification import Contents, Stage, digest, verified
+from oxlite.operations.partial import Partial, remove_abandoned, sync_directory, timed_path
+from oxlite.operations.verification import Contents, Stage, digest, silent, verified
 
 __all__ = ["Restored", "restore"]
 
@@ -96,7 +95,7 @@ def restore(
         raise OperationsError(f"{target} is no file")
     if target.exists() and source.samefile(target):
         raise OperationsError(f"{source} is the database itself")
-    say = stage or _silent
+    say = stage or silent
     remove_abandoned(target.parent)
     manifest = read_manifest(source)
     with Partial(target) as partial:
@@ -111,10 +110,6 @@ def restore(
         else:
             kept = _put_in_place(partial, target)
     return Restored(target, contents, kept, manifest is not None)
-
-
-def _silent(_what: str, _done: int, _of: int) -> None:
-    pass
 
 
 def _copy(source: Path, target: Path, manifest: Manifest | None, say: Stage) -> None:
@@ -142,7 +137,7 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
     _refuse_if_open(target)
     if not target.exists():
         # Somebody has moved or deleted it: what it had beside it may be all that is left of it.
-        kept = _free_name(target)
+        kept = timed_path(Path(f"{target}.before-"))
         _move_sidecars(target, kept)
         partial.finish(target)
         return None
@@ -150,7 +145,7 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
     with _locked(target):
         _refuse_if_open(target, but=os.getpid())
         _refuse_if_unwritten(target)
-        kept = _free_name(target)
+        kept = timed_path(Path(f"{target}.before-"))
         try:
             os.link(target, kept)
         except OSError:  # a file system without hard links
@@ -239,16 +234,6 @@ def _move_sidecars(target: Path, kept: Path) -> None:
     Path(f"{target}-shm").unlink(missing_ok=True)
 
 
-def _free_name(target: Path) -> Path:
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    for number in range(1, 1_000_000):
-        more = "" if number == 1 else f"-{number}"
-        found = target.with_name(f"{target.name}.before-{now}{more}")
-        if not os.path.lexists(found):
-            return found
-    raise OperationsError(f"{target} was restored a million times in this second")
-
-
 def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
     """Write it into the database, which may be in use."""
     with (
@@ -262,7 +247,7 @@ def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
                 f" {sizes[0]}: restore without --live"
             )
         kept = make_backup(
-            target, _free_name(target), stage=lambda *_said: say("keeping", 0, 0)
+            target, timed_path(Path(f"{target}.before-")), stage=lambda *_said: say("keeping", 0, 0)
         ).path
         # It is no backup that somebody has asked for, and is not to be pruned as one.
         manifest_path(kept).unlink()

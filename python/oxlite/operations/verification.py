@@ -17,10 +17,25 @@ from urllib.parse import quote
 from oxlite import harmless, sqlite3
 from oxlite.operations.errors import VerificationFailed
 
-__all__ = ["Contents", "Stage", "contents", "digest", "quoted", "row_counts", "verified"]
+__all__ = [
+    "Contents",
+    "Stage",
+    "contents",
+    "digest",
+    "distrust",
+    "quoted",
+    "row_counts",
+    "silent",
+    "verified",
+]
 
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and how much there is: bytes, or 0 and 0."""
+
+
+def silent(_what: str, _done: int, _of: int) -> None:
+    """A ``Stage`` that tells nobody."""
+
 
 _SHOWN_AT_MOST: Final = 20
 
@@ -66,8 +81,7 @@ def verified(path: Path) -> Contents:
     try:
         uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-            connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
+            distrust(connection)
             connection.execute("PRAGMA cell_size_check = ON")
             unchecked: list[str] = []
             try:
@@ -82,6 +96,12 @@ def verified(path: Path) -> Contents:
             return replace(contents(connection), unchecked=unchecked)
     except sqlite3.Error as error:
         raise VerificationFailed(f"{path} cannot be read as a database: {error}") from error
+
+
+def distrust(connection: sqlite3.Connection) -> None:
+    """Have a connection read a stranger's file: its schema calls no function of a program's."""
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
 
 
 def _errors(connection: sqlite3.Connection, what: str) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Any, Final
 from oxlite import sqlite3
 from oxlite.operations.doctor.place import Place, may_write
 
-__all__ = ["Content", "can_be_hot", "opened", "quoted", "text", "would_leave_strange_files"]
+__all__ = ["Content", "can_be_hot", "opened", "text", "would_leave_strange_files"]
 
 _LOCK_SECONDS: Final = 2.0
 _QUICK_SECONDS: Final = 10.0
@@ -211,11 +211,6 @@ def would_leave_strange_files(place: Place) -> bool:
     user = os.geteuid()
     is_strange = user not in {0, place.status.st_uid}
     return is_made and is_strange and not may_write(place.status, user, os.getegid())
-
-
-def quoted(name: str) -> str:
-    """A name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def text(content: bytes) -> str:

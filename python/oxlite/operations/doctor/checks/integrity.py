@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from oxlite.operations.doctor.checks.file import NO_DATABASE
-from oxlite.operations.doctor.content import quoted
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.schema import ForeignKey, Table
 from oxlite.operations.doctor.subject import Inside, Subject
+from oxlite.operations.verification import quoted
 
 __all__ = ["CANNOT_OPEN", "CHECKS", "ILLNESSES", "of_error"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from oxlite.operations.doctor.content import quoted
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.schema import Index, Table
 from oxlite.operations.doctor.subject import Inside
+from oxlite.operations.verification import quoted
 
 __all__ = ["CHECKS", "ILLNESSES"]
 
