@@ -348,11 +348,12 @@ def test_it_gives_way_to_others_and_what_called_it_does_not(database: Path, tmp_
 def test_who_is_interrupted_leaves_nothing(database: Path, tmp_path: Path) -> None:
     said = python(
         """
-import os, signal, sys, time
+import signal, sys, threading, time
 from oxlite.operations import backup
 def interrupt(what, done, of):
     if what == "verifying":
-        os.kill(os.getpid(), signal.SIGINT)
+        # As a terminal's comes to it; one to the process may come to this thread instead.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(0.2)  # the main thread hears it meanwhile
 try:
     backup(sys.argv[1], sys.argv[2], stage=interrupt)
