@@ -222,6 +222,7 @@ __all__ = [
     "SQLITE_WARNING",
     "SQLITE_WARNING_AUTOINDEX",
     "Absent",
+    "ActivityWatcher",
     "Announcement",
     "Blob",
     "Change",
@@ -673,9 +674,10 @@ class Connection:
         """What the queue of writers has done in this process, for all connections to the
         database together: a dict with `waiting` (connections in line now), `admissions`
         (let through to the lock), `thread_waits` (for another connection of this process),
-        `process_waits` (for other processes), `queue_skips` (went ahead of a queue that did
-        not move) and `process_queue_unavailable` (why processes do not queue; `None` if
-        they do). `None` for a connection that does not wait in one.
+        `process_waits` (for other processes), `turns` (of the process among others),
+        `queue_skips` (went ahead of a queue that did not move) and
+        `process_queue_unavailable` (why processes do not queue; `None` if they do). `None`
+        for a connection that does not wait in one.
         """
     def shared_commit_statistics(self) -> _SharedCommitStatistics | None:
         """What the commits to the main database have come to in this process, by all its
@@ -711,7 +713,8 @@ class Connection:
     def wal_statistics(self) -> _WalStatistics | None:
         """What has become of the main database's write-ahead log, by all connections of this
         process together: a dict with `frames` (in the log after the latest commit of this
-        process), `checkpoints` (that brought all of it into the database),
+        process), `commits` (of this process, where it makes the checkpoints),
+        `checkpoints` (that brought all of it into the database),
         `checkpoints_incomplete` (somebody was in the way), `checkpoint_waits` (for which
         nobody could write while readers were waited for), `checkpoint_errors`, `last_error`
         (its text, or `None`) and `readers_named` (how often a log beyond its limit was told
@@ -1013,6 +1016,33 @@ class Session:
 class Absent:
     """The class of `ABSENT`."""
     def __reduce__(self) -> str: ...
+
+@final
+class ActivityWatcher:
+    """Has the processes of Oxlite that use a database tell what they do, until it is closed.
+
+    It makes a file beside the database that whoever may write the database may read, and
+    takes it away. Processes hear of it within about a second, when they next use the
+    database. Raises `OSError` where it cannot be: on a network file system, or without the
+    right to make files there.
+    """
+    def __new__(cls, database: str | PathLike[str]) -> Self: ...
+    def processes(self) -> list[_ProcessActivity]:
+        """What each process has told last: dicts with `process_id`, `pid_namespace` (`"own"`,
+        `"another"` or `"unknown"`: where that is its number), `told_ms` (when, by
+        `time.CLOCK_MONOTONIC`), `counters` (by name), `slowest` (dicts with `sql`,
+        `longest_us`, `waited_us`, `count`, `ago_ms`: of the last minute) and `readings`
+        (dicts with `thread_id`, `held_ms`, `sql`: connections with a snapshot).
+        """
+    def holder(self) -> _HolderActivity | None:
+        """Who has the database's write lock, if that has told so (writes that are short do
+        not): a dict with `process_id`, `pid_namespace`, `thread_id`, `held_ms` and `sql`,
+        else `None`.
+        """
+    def close(self) -> None:
+        """Watches no longer. To be called again is fine."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 @final
 class Change:
@@ -1512,8 +1542,40 @@ class OperationalError(DatabaseError):
     """An error of the database's operation: a lock, the disk, the SQL."""
 
 @type_check_only
+class _StatementActivity(TypedDict):
+    sql: str
+    longest_us: int
+    waited_us: int
+    count: int
+    ago_ms: int
+
+@type_check_only
+class _ReadingActivity(TypedDict):
+    thread_id: int
+    held_ms: int
+    sql: str | None
+
+@type_check_only
+class _ProcessActivity(TypedDict):
+    process_id: int
+    pid_namespace: Literal["own", "another", "unknown"]
+    told_ms: int
+    counters: dict[str, int]
+    slowest: list[_StatementActivity]
+    readings: list[_ReadingActivity]
+
+@type_check_only
+class _HolderActivity(TypedDict):
+    process_id: int
+    pid_namespace: Literal["own", "another", "unknown"]
+    thread_id: int
+    held_ms: int
+    sql: str
+
+@type_check_only
 class _WalStatistics(TypedDict):
     frames: int
+    commits: int
     checkpoints: int
     checkpoints_incomplete: int
     checkpoint_waits: int
@@ -1527,6 +1589,7 @@ class _QueueStatistics(TypedDict):
     admissions: int
     thread_waits: int
     process_waits: int
+    turns: int
     queue_skips: int
     process_queue_unavailable: str | None
 

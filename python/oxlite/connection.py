@@ -39,6 +39,7 @@ class DriverOptions(TypedDict, total=False):
     busy: BusyPolicy | None
     busy_handler: Callable[[int], object] | None
     statement_timeout: float | None
+    slow_statement: float | None
     extensions: Iterable[str | PathLike[str]] | None
     allow_no_locking: bool
     durable_commit: Literal["each", "shared"]
@@ -74,6 +75,7 @@ def connect(
     busy: BusyPolicy | None = None,
     busy_handler: Callable[[int], object] | None = None,
     statement_timeout: float | None = None,
+    slow_statement: float | None = None,
     extensions: Iterable[str | PathLike[str]] | None = None,
     allow_no_locking: bool = False,
     durable_commit: Literal["each", "shared"] = "each",
@@ -116,6 +118,11 @@ def connect(
             time between two fetches does not count, waiting for a lock does (with ``"backoff"``
             noticed only at its end). Looked at thousands of times a second, but not inside your
             own functions; COMMIT is not cut short.
+        slow_statement: Statements that take as long or longer, in seconds, are logged with their
+            plan (https://sqlite.org/eqp.html), by the logger ``oxlite.slow_statements``: what
+            SQLite worked on them and waited for locks, not what passes between two fetches. The
+            text is logged as it was prepared, without the values of its parameters; one in a
+            transaction that writes is logged when that ends. See ``docs/slow-statements.md``.
         extensions: Loadable extensions: paths, or names of Python packages with a
             ``loadable_path()``, as they are imported (``"sqlite_vec"``), or of libraries that the
             system's loader finds. Afterwards none can be loaded any more, unless
@@ -157,6 +164,7 @@ def connect(
         busy=busy,
         busy_handler=busy_handler,
         statement_timeout=statement_timeout,
+        slow_statement=slow_statement,
         extensions=extensions,
         allow_no_locking=allow_no_locking,
         durable_commit=durable_commit,

@@ -12,6 +12,7 @@ use oxlite_sqlite::{
     Locked, Mutex, OpenFlags, OtherUsers, TransactionState, codes, other_users_of,
 };
 
+use crate::activity::{self, Activity};
 use crate::error::{self, Error, Result};
 use crate::open::cannot_open;
 use crate::open::options::{DurableCommit, OpenOptions};
@@ -40,6 +41,8 @@ pub struct Connection {
     writer: Option<Arc<Writer>>,
     /// The log of its main database, if that is in a file and the profile keeps it.
     log: Option<Arc<Log>>,
+    /// What is told of its main database to those who watch that, if the log is kept.
+    activity: Option<Arc<Activity>>,
     /// Those with whom its commits share their syncs, until it is closed.
     shared: Mutex<Option<Arc<SharedCommit>>>,
     /// Whether it may share its page cache, and so wait for other connections of this process.
@@ -67,7 +70,7 @@ impl Connection {
             |error: oxlite_sqlite::Error| cannot_open::explained(error, &options.name, options.uri);
         let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
-        let (applied, writer, log, shared) = {
+        let (applied, writer, log, activity, shared) = {
             // Nobody else knows the connection yet, so it is open and free.
             let locked = raw.lock().map_err(|_| closed())?;
             if options.durable_commit == DurableCommit::Shared {
@@ -95,7 +98,11 @@ impl Connection {
             if let (Some(writer), Some(_)) = (&writer, shared.as_ref().and_then(|s| s.member())) {
                 writer.go_forward();
             }
-            (applied, writer, log.flatten(), shared)
+            let log = log.flatten();
+            let path = locked.path().filter(|_| log.is_some());
+            let activity = path.and_then(|path| Activity::of(&path).ok());
+            activity::observe(&locked, activity.clone(), options.slow_statements);
+            (applied, writer, log, activity, shared)
         };
         Ok(Self {
             statements: raw.cell(StatementCache::new(options.cached_statements)),
@@ -106,6 +113,7 @@ impl Connection {
             deadline,
             writer,
             log,
+            activity,
             shared: Mutex::new(shared),
             may_share_cache: AtomicBool::new(options.may_share_cache()),
             uri: options.uri,
@@ -231,6 +239,13 @@ impl Connection {
     /// Whether the step that runs may be broken off with nothing lost; for the thread that runs it.
     pub fn is_breakable(&self) -> bool {
         self.raw.is_breakable()
+    }
+
+    /// Counts writes that shared one COMMIT.
+    pub(crate) fn count_batch(&self, writes: usize) {
+        if let Some(activity) = &self.activity {
+            activity.count_batch(writes);
+        }
     }
 
     /// When the statement that runs must end.

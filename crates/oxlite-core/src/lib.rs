@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod activity;
 mod cache;
 mod connection;
 mod error;
@@ -47,6 +48,10 @@ pub use oxlite_sqlite::{
     Value, ValueRef, fork_generation,
 };
 
+pub use activity::{
+    ActivityWatcher, ProcessActivity, ReadingActivity, SlowStatement, SlowStatements,
+    StatementActivity,
+};
 pub use cache::{SealKey, Seals, number_of};
 pub use connection::{Connection, Ticket};
 pub use error::{Error, Result};
@@ -58,19 +63,20 @@ pub use notifications::{
 };
 pub use open::options::{
     DROP_IN_PROFILE, DurableCommit, LEGACY_TRANSACTION_CONTROL, OPTIONS, OpenOptions, option,
-    options, statement_timeout, timeout_from_seconds, unexpected,
+    options, slow_statement, statement_timeout, timeout_from_seconds, unexpected,
 };
 pub use open::pragma::PragmaValue;
 pub use open::profile::{PROFILES, Profile};
 pub use open::schema::{Door, Kind, OpenOption, OptionValue};
 pub use open::settings::{JournalChoice, JournalConversion, Setting};
+pub use process::namespace::PidNamespace;
 pub use process::per_process::PerProcess;
 pub use read::requests::{run_query, run_read};
 pub use read::sql::StatementKind;
 pub use read::statement_cache::CachedStatement;
 pub use request::{Announcement, Answer, NO_ROWID, Parameters, Request};
 pub use signals::{Listener, Signals, Topic};
-pub use text::harmless;
+pub use text::{harmless, in_a_line};
 pub use wait::baton::Baton;
 pub use wait::bell::Bell;
 pub use wait::busy::{BusyHandler, BusyPolicy};
@@ -81,8 +87,7 @@ pub use write::group_commit::{
     Batch, Line, LineError, LineStatistics, MayBegin, Outcome, Submitted, Unanswered, run_batch,
     run_batch_unsettled,
 };
-pub use write::queue::QueueStatistics;
-pub use write::queue::holder::{Holder, PidNamespace};
+pub use write::queue::{Holder, QueueStatistics};
 pub use write::shared_commit::{SharedCommitGroup, SharedCommitStatistics, shared_commit_group};
 pub use write::transaction::{IsolationLevel, TransactionControl};
 pub use write::wal::{REPEATED, WalStatistics, checkpoint_mode};

@@ -38,7 +38,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// The same of a text whose white space means nothing, such as a statement: each stretch of it is one space.
-pub(crate) fn in_a_line(text: &str) -> String {
+pub fn in_a_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     harmless(&words.join(" ")).into_owned()
 }

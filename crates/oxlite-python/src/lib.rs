@@ -4,6 +4,7 @@
 //! This file is the one export list. The package `oxlite` re-exports from it by name; `_native.pyi`
 //! declares it, and a test holds the two against each other.
 
+mod activity;
 mod adaptation;
 mod aio;
 mod argument;
@@ -68,6 +69,8 @@ mod native {
     use crate::lock::lock;
     use crate::options::DetectTypes;
 
+    #[pymodule_export]
+    use crate::activity::ActivityWatcher;
     #[pymodule_export]
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]

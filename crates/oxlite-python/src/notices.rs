@@ -9,7 +9,8 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use oxlite_core::{
-    Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED, harmless,
+    Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED, SlowStatement,
+    harmless, in_a_line,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -147,6 +148,60 @@ fn tell_of_other_users(py: Python<'_>, users: &OtherUsers) -> PyResult<()> {
     )
 }
 
+/// No more of a statement than this stands in a message, in characters; all of it in the record's `sql`.
+const STATEMENT_AT_MOST: usize = 1000;
+
+/// A statement has taken long: logged under the name `oxlite.slow_statements`, with what is known of it as
+/// attributes of the record.
+pub(crate) fn tell_of_slow_statement(statement: &SlowStatement) {
+    attached(|py| {
+        if let Err(error) = log_slow_statement(py, statement) {
+            error.write_unraisable(py, None);
+        }
+    });
+}
+
+fn log_slow_statement(py: Python<'_>, statement: &SlowStatement) -> PyResult<()> {
+    let SlowStatement {
+        database,
+        sql,
+        took,
+        waited,
+        plan,
+    } = statement;
+    let database = database.as_deref().map(Path::to_string_lossy);
+    let (took, waited) = (took.as_secs_f64(), waited.as_secs_f64());
+    let steps: Vec<_> = plan
+        .iter()
+        .map(|(depth, step)| format!("{}{step}", "  ".repeat(*depth)))
+        .collect();
+    let extra = PyDict::new(py);
+    extra.set_item("database", &database)?;
+    extra.set_item("sql", sql)?;
+    extra.set_item("seconds", took)?;
+    extra.set_item("seconds_waited", waited)?;
+    extra.set_item("plan", &steps)?;
+    let mut told = in_a_line(sql);
+    if let Some((end, _)) = told.char_indices().nth(STATEMENT_AT_MOST) {
+        told.truncate(end);
+        told.push('…');
+    }
+    if !plan.is_empty() {
+        let steps: Vec<_> = plan.iter().map(|(_, step)| in_a_line(step)).collect();
+        told = format!("{told} [{}]", steps.join("; "));
+    }
+    let database = shown(&database.unwrap_or_else(|| "a database that is in no file".into()));
+    let keywords = PyDict::new(py);
+    keywords.set_item("extra", extra)?;
+    let message = "%.3f s, of which %.3f s waiting for locks, in %s: %s";
+    logger(py, "oxlite.slow_statements")?.call_method(
+        "warning",
+        (message, took, waited, database, told),
+        Some(&keywords),
+    )?;
+    Ok(())
+}
+
 /// The standard library's module has converters that ours has not: a connection that looks for
 /// converters by type reads the columns of these types as if there were none. Told once of each set
 /// of them; nothing is told while the interpreter ends, when nobody listens.
@@ -186,9 +241,10 @@ fn shown(name: &str) -> String {
 }
 
 fn warn<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
-    py.import("logging")?
-        .call_method1("getLogger", ("oxlite",))?
-        .getattr("warning")?
-        .call1(arguments)?;
+    logger(py, "oxlite")?.getattr("warning")?.call1(arguments)?;
     Ok(())
+}
+
+fn logger<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("logging")?.call_method1("getLogger", (name,))
 }

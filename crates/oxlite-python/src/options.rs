@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oxlite_core::{
     BusyHandler, BusyPolicy, DROP_IN_PROFILE, Door, Kind, OpenOptions, OptionValue, PragmaValue,
-    Profile, options, statement_timeout, unexpected,
+    Profile, SlowStatements, options, slow_statement, statement_timeout, unexpected,
 };
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -17,6 +17,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyMapping, PyString, PyTuple};
 use crate::aio::is_given_up;
 use crate::error::from_core;
 use crate::gil::is_signalled;
+use crate::notices;
 
 /// What `Connection.__init__` takes beyond the standard library's arguments; nothing where the default
 /// of [`OpenOptions`] is meant.
@@ -29,6 +30,7 @@ pub(crate) struct Extras<'py> {
     busy: Option<String>,
     pub(crate) busy_handler: Option<Py<PyAny>>,
     pub(crate) statement_timeout: Option<Duration>,
+    slow_statement: Option<Duration>,
     pub(crate) extensions: Option<Bound<'py, PyAny>>,
     allow_no_locking: bool,
 }
@@ -50,6 +52,10 @@ impl<'py> Extras<'py> {
                 "statement_timeout" => {
                     let timeout = statement_timeout(argument(name, &value)?);
                     extras.statement_timeout = timeout.map_err(|error| from_core(py, error))?;
+                }
+                "slow_statement" => {
+                    let over = slow_statement(argument(name, &value)?);
+                    extras.slow_statement = over.map_err(|error| from_core(py, error))?;
                 }
                 "extensions" => extras.extensions = argument(name, &value)?,
                 "allow_no_locking" => extras.allow_no_locking = argument(name, &value)?,
@@ -156,6 +162,10 @@ pub(crate) fn build(
         Some(pragmas) => pragma_values(&pragmas)?,
         None => Vec::new(),
     };
+    let slow_statements = extras.slow_statement.map(|over| SlowStatements {
+        over,
+        tell: notices::tell_of_slow_statement,
+    });
     let options = move || -> oxlite_core::Result<OpenOptions> {
         let mut options = OpenOptions::new(name, profile)?
             .with_uri(uri, extras.allow_no_locking)?
@@ -163,6 +173,7 @@ pub(crate) fn build(
             .with_timeout(timeout_seconds)?
             .with_cached_statements(cached_statements)
             .with_shared_cache(SHARES_CACHE.load(Ordering::Relaxed))
+            .with_slow_statements(slow_statements)
             .with_cancellation(|| is_signalled() || is_given_up());
         if let Some(journal) = &extras.journal {
             options = options.with_journal(journal)?;

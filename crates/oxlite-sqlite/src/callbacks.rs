@@ -24,6 +24,7 @@ use crate::checkpoint::{Keeping, Wait};
 use crate::commit_guard::Guarding;
 use crate::connection::{Locked, TransactionState};
 use crate::error::Result;
+use crate::observer::Observed;
 use crate::preupdate::PreupdateHook;
 use crate::read_only::OnlyReading;
 use crate::transaction_end::Ending;
@@ -68,6 +69,7 @@ pub(crate) struct Callbacks {
     pub(crate) guarding: Guarding,
     pub(crate) ending: Ending,
     pub(crate) only_reading: OnlyReading,
+    pub(crate) observed: Observed,
     /// What the connection is used for, for those who watch it.
     pub(crate) usage: Arc<Usage>,
     /// Whether the transaction that is open has had its snapshot since a statement of it began.
@@ -160,7 +162,7 @@ impl Callbacks {
 pub struct BusyWait<'a> {
     /// How often the handler has been asked before, for this lock.
     pub calls: u32,
-    callbacks: &'a Callbacks,
+    pub(crate) callbacks: &'a Callbacks,
     /// How many interruptions there had been when it began, if SQLite had not begun the statement:
     /// that forgets earlier ones.
     earlier_interruptions: Option<u64>,
@@ -479,7 +481,8 @@ unsafe extern "C" fn call_busy(argument: *mut c_void, calls: c_int) -> c_int {
         Wait::Again => return 1,
         Wait::Over => return 0,
     }
-    c_int::from(call(callbacks, &callbacks.busy, false, |busy| busy(&wait)))
+    let waits = || call(callbacks, &callbacks.busy, false, |busy| busy(&wait));
+    c_int::from(callbacks.observed.waiting(waits))
 }
 
 unsafe extern "C" fn call_authorizer(

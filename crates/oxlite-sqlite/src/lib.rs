@@ -29,6 +29,7 @@ mod blob;
 mod callbacks;
 mod changeset;
 mod checkpoint;
+mod clock;
 mod code;
 mod commit_guard;
 mod connection;
@@ -43,6 +44,7 @@ mod index_locks;
 mod lock_file;
 mod log_sync;
 mod mutex;
+mod observer;
 mod preupdate;
 mod quiet_thread;
 mod read_only;
@@ -72,6 +74,7 @@ pub use changeset::{
     read_changeset_from,
 };
 pub use checkpoint::{Checkpoint, CheckpointMode, LogKeeper, QueuePlace};
+pub use clock::coarse_milliseconds;
 pub use code::{RESULT_CODES, code_name};
 pub use commit_guard::CommitGuard;
 pub use connection::{
@@ -84,8 +87,9 @@ pub use file_locks::{OtherUsers, is_write_locked, other_users_of};
 pub use fork::generation as fork_generation;
 pub use fork_duties::prepare_for_forks;
 pub use function::{Aggregate, Collation, FunctionContext, Scalar};
-pub use lock_file::{Byte, LockFile};
+pub use lock_file::{Byte, LockFile, SLOT_BYTES};
 pub use mutex::{Condvar, Mutex, MutexGuard};
+pub use observer::{Attention, EndedStatement, Observer};
 pub use preupdate::{Preupdate, PreupdateHook};
 pub use quiet_thread::spawn_quietly;
 pub use serialize::Serialized;

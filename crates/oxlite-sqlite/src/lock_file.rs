@@ -8,14 +8,17 @@
 //! Invariants:
 //! - The descriptor is close-on-exec, and closed in a forked child, so that no lock outlives its holder
 //!   through a child. What is left there of a `LockFile` fails.
-//! - The file is opened without following links, is a regular file, and is never unlinked, since others
-//!   may be holding its locks.
+//! - The file is opened without following links, is a regular file, and is not unlinked while others may be
+//!   holding its locks ([`LockFile::remove_if_unlocked`]).
 //! - It appears under its name with its owner, its group and its permissions (`access`).
 //! - What is no note is not written over.
 //! - Only Linux has it; elsewhere opening fails.
 
 use std::io;
 use std::path::Path;
+
+/// Where the notes of many stand in one file: each has so many bytes, behind the first so many.
+pub const SLOT_BYTES: usize = 4096;
 
 /// A byte of the file, as something to lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,7 @@ mod linux {
     use std::path::PathBuf;
 
     use super::access::{Folder, Status, Writers, holds_a_note, mark, parent};
-    use super::{Byte, Path, io};
+    use super::{Byte, Path, SLOT_BYTES, io};
     use crate::file_locks;
     use crate::fork;
 
@@ -60,8 +63,6 @@ mod linux {
         /// write the database: see `access`.
         pub fn open(path: &Path, database: &Path) -> io::Result<Self> {
             let writers = Writers::of(database)?;
-            // SAFETY: may always be called.
-            let us = unsafe { libc::geteuid() };
             let file = match open_existing(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => match make(path, &writers)
                 {
@@ -73,6 +74,17 @@ mod linux {
                 },
                 outcome => outcome,
             };
+            Self::checked(file, path, &writers)
+        }
+
+        /// The same, and makes none: fails where there is none.
+        pub fn open_existing(path: &Path, database: &Path) -> io::Result<Self> {
+            Self::checked(open_existing(path), path, &Writers::of(database)?)
+        }
+
+        fn checked(file: io::Result<File>, path: &Path, writers: &Writers) -> io::Result<Self> {
+            // SAFETY: may always be called.
+            let us = unsafe { libc::geteuid() };
             let file = file.map_err(|error| explain(error, path))?;
             let mut file = Self {
                 file: std::mem::ManuallyDrop::new(file),
@@ -215,6 +227,37 @@ mod linux {
             Ok(note)
         }
 
+        /// Replaces the note of that number, of [`SLOT_BYTES`] at most, as [`write_note`](Self::write_note) does.
+        pub fn write_slot(&self, number: u8, note: &[u8]) -> io::Result<()> {
+            self.check_process()?;
+            if !self.is_writable || note.len() > SLOT_BYTES {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            self.file.write_all_at(note, slot_begins(number))
+        }
+
+        /// The note of that number; shorter than [`SLOT_BYTES`] at the end of the file.
+        pub fn read_slot(&self, number: u8) -> io::Result<Vec<u8>> {
+            self.check_process()?;
+            let mut note = vec![0; SLOT_BYTES];
+            let read = self.file.read_at(&mut note, slot_begins(number))?;
+            note.truncate(read);
+            Ok(note)
+        }
+
+        /// Takes the name `path` away from this file, if it has it, holds nothing but notes, and nobody else has
+        /// locked `byte`. Whoever has
+        /// opened the file and not locked that byte yet has to look, once he has, whether it
+        /// [is there](Self::is_at).
+        pub fn remove_if_unlocked(&self, byte: Byte, path: &Path) {
+            if self.is_writable
+                && let Ok(true) = self.try_lock(byte, false)
+                && self.is_at(path)
+            {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+
         fn control(&self, command: c_int, lock: &mut libc::flock) -> io::Result<()> {
             self.check_process()?;
             // SAFETY: an open descriptor of ours and a lock, complete.
@@ -243,6 +286,10 @@ mod linux {
                 file_locks::close_known(unsafe { std::mem::ManuallyDrop::take(&mut self.file) });
             }
         }
+    }
+
+    fn slot_begins(number: u8) -> u64 {
+        (u64::from(number) + 1) * SLOT_BYTES as u64
     }
 
     fn options() -> OpenOptions {
@@ -351,6 +398,26 @@ mod elsewhere {
                 io::ErrorKind::Unsupported,
                 "this system has no open-file-description locks",
             ))
+        }
+
+        /// Fails.
+        pub fn open_existing(path: &Path, database: &Path) -> io::Result<Self> {
+            Self::open(path, database)
+        }
+
+        /// Never called.
+        pub fn write_slot(&self, _number: u8, _note: &[u8]) -> io::Result<()> {
+            match *self {}
+        }
+
+        /// Never called.
+        pub fn read_slot(&self, _number: u8) -> io::Result<Vec<u8>> {
+            match *self {}
+        }
+
+        /// Never called.
+        pub fn remove_if_unlocked(&self, _byte: Byte, _path: &Path) {
+            match *self {}
         }
 
         /// Never called.

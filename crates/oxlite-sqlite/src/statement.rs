@@ -19,6 +19,7 @@ use libsqlite3_sys as ffi;
 use crate::callbacks::BusyWait;
 use crate::connection::{Handle, Locked, name_from_c};
 use crate::error::{Error, Result};
+use crate::observer::Stopwatch;
 use crate::sql::{
     begins_with_one_of, ends_transaction, first_statement, may_commit, takes_write_lock,
 };
@@ -63,6 +64,8 @@ pub struct Statement {
     is_finalized: bool,
     /// How often reads had been ended when it began: since then, it has been ended itself.
     began_after: u64,
+    /// What it has taken, where that is asked for.
+    stopwatch: Stopwatch,
 }
 
 // SAFETY: a prepared statement has no thread affinity, and every use of it holds the lock of its
@@ -176,6 +179,7 @@ impl Locked<'_> {
                 has_row: false,
                 is_finalized: false,
                 began_after: 0,
+                stopwatch: Stopwatch::default(),
             }
         });
         // Without a statement there is nothing left to prepare: space, comments, or a NUL byte, at
@@ -401,6 +405,38 @@ impl Statement {
     /// so it holds no lock and no snapshot.
     #[inline]
     pub fn step(&mut self, locked: &Locked<'_>) -> Result<Step> {
+        if locked.callbacks().observed.times_statements() || self.stopwatch.is_running() {
+            return self.step_timed(locked);
+        }
+        self.step_untimed(locked)
+    }
+
+    #[cold]
+    fn step_timed(&mut self, locked: &Locked<'_>) -> Result<Step> {
+        let is_first = !self.has_row;
+        if locked.callbacks().is_silent.get() || !(is_first || self.stopwatch.is_running()) {
+            return self.step_untimed(locked);
+        }
+        let mut stopwatch = self.stopwatch;
+        let outcome = stopwatch.time(locked.callbacks(), is_first, || self.step_untimed(locked));
+        if outcome != Ok(Step::Row) && self.belongs_to(locked) {
+            stopwatch.end(locked, self.sql(locked));
+        }
+        self.stopwatch = stopwatch;
+        outcome
+    }
+
+    /// Its text as prepared; `None` where memory ran out.
+    fn sql<'l>(&'l self, locked: &'l Locked<'_>) -> Option<&'l CStr> {
+        self.check_owner(locked).ok()?;
+        // SAFETY: live statement under its lock; the text lives as long as it does.
+        unsafe {
+            let sql = ffi::sqlite3_sql(self.raw.as_ptr());
+            (!sql.is_null()).then(|| CStr::from_ptr(sql))
+        }
+    }
+
+    fn step_untimed(&mut self, locked: &Locked<'_>) -> Result<Step> {
         self.check_owner(locked)?;
         if let Some(error) = self.ended(locked) {
             return Err(error);
@@ -443,11 +479,9 @@ impl Statement {
             outcome = self.step_after_reading(locked, outcome);
         }
         if outcome != Ok(Step::Row) {
-            // SAFETY: live statement under its lock; the text lives as long as it does.
-            locked.callbacks().after_statement(self.number, || unsafe {
-                let sql = ffi::sqlite3_sql(self.raw.as_ptr());
-                (!sql.is_null()).then(|| CStr::from_ptr(sql))
-            });
+            locked
+                .callbacks()
+                .after_statement(self.number, || self.sql(locked));
         }
         if outcome == Ok(Step::Done) {
             locked.callbacks().settle()?;
@@ -524,6 +558,18 @@ impl Statement {
     /// Stops the statement where it stands. For one that wrote in autocommit mode this is where the
     /// commit happens, so it may fail and it may wait for the disk.
     pub fn reset(&mut self, locked: &Locked<'_>) -> Result<()> {
+        if !self.stopwatch.is_running() {
+            return self.reset_untimed(locked);
+        }
+        self.check_owner(locked)?;
+        let mut stopwatch = self.stopwatch;
+        let outcome = stopwatch.time(locked.callbacks(), false, || self.reset_untimed(locked));
+        stopwatch.end(locked, self.sql(locked));
+        self.stopwatch = stopwatch;
+        outcome
+    }
+
+    fn reset_untimed(&mut self, locked: &Locked<'_>) -> Result<()> {
         self.check_owner(locked)?;
         self.has_row = false;
         // SAFETY: live statement under its lock; `&mut self` excludes rows that still read it.

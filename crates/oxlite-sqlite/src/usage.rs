@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::callbacks::Callbacks;
+use crate::clock::coarse_milliseconds;
 use crate::connection::{Connection, Handle, TransactionState};
 use crate::fork;
 
@@ -83,9 +84,9 @@ impl Callbacks {
         let has_snapshot = self.main_transaction_state() != TransactionState::None;
         self.has_snapshot.set(is_in_transaction && has_snapshot);
         if !has_snapshot {
-            usage
-                .since_ms
-                .store(coarse_milliseconds(), Ordering::Relaxed);
+            let now_ms = coarse_milliseconds();
+            usage.since_ms.store(now_ms, Ordering::Relaxed);
+            self.observed.note_use(now_ms);
         }
     }
 }
@@ -120,12 +121,24 @@ impl Watch {
 
     /// What it reads, if it has a snapshot. Waits some milliseconds at most.
     pub fn reading(&self) -> Option<Reading> {
+        // One that waits, or does something else than running a statement, does not answer.
+        self.look(|usage| usage.ask().map(Some))
+    }
+
+    /// The same without waiting: of one in the middle of a step it is not known what that does.
+    pub fn reading_now(&self) -> Option<Reading> {
+        self.look(|_| Some(None))
+    }
+
+    fn look(
+        &self,
+        in_the_middle: impl FnOnce(&Usage) -> Option<Option<String>>,
+    ) -> Option<Reading> {
         let connection = Connection::of(self.handle.upgrade()?);
         let statement = match connection.try_glance() {
             Some(Ok(glance)) if glance.is_reading() => glance.running_statement(),
             Some(_) => return None,
-            // One that waits, or does something else than running a statement, does not answer.
-            None => Some(self.usage.ask()?),
+            None => in_the_middle(&self.usage)?,
         };
         let since_ms = self.usage.since_ms.load(Ordering::Relaxed);
         let held_ms = coarse_milliseconds().saturating_sub(since_ms);
@@ -135,25 +148,6 @@ impl Watch {
             statement,
         })
     }
-}
-
-/// A clock that is cheap to read, and as exact as the timer's tick.
-#[cfg(target_os = "linux")]
-fn coarse_milliseconds() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a place for the time; the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
-    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
-}
-
-#[cfg(not(target_os = "linux"))]
-fn coarse_milliseconds() -> u64 {
-    use std::time::SystemTime;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 thread_local! {

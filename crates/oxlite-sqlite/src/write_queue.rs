@@ -122,7 +122,8 @@ impl Callbacks {
         let entering = Entering::begin(has_read);
         // What runs while it waits, a signal handler, must not use the connection, as in a callback.
         let was_running = self.is_running.replace(true);
-        let outcome = queue.enter(&BusyWait::before_the_first_try(self));
+        let wait = BusyWait::before_the_first_try(self);
+        let outcome = self.observed.waiting(|| queue.enter(&wait));
         self.is_running.set(was_running);
         outcome?;
         self.write_queue.has_entered.set(true);
@@ -131,7 +132,8 @@ impl Callbacks {
 
     /// Waits for the write lock where SQLite does not; whether to try it again.
     pub(crate) fn wait_to_write(&self, wait: &mut BusyWait<'_>) -> bool {
-        let is_again = call(self, &self.busy, false, |busy| busy(wait));
+        let waits = || call(self, &self.busy, false, |busy| busy(wait));
+        let is_again = self.observed.waiting(waits);
         wait.calls += 1;
         is_again
     }

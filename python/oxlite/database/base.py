@@ -69,6 +69,7 @@ class DatabaseBase(ABC):
         detect_types: int = 0,
         cached_statements: int = 128,
         statement_timeout: float | None = None,
+        slow_statement: float | None = None,
         extensions: Iterable[str | PathLike[str]] | None = None,
     ) -> None:
         """Check what can be checked without a file.
@@ -98,6 +99,7 @@ class DatabaseBase(ABC):
             detect_types: See there.
             cached_statements: See there.
             statement_timeout: See there.
+            slow_statement: See there.
             extensions: See there.
 
         Raises:
@@ -119,6 +121,7 @@ class DatabaseBase(ABC):
             "detect_types": detect_types,
             "cached_statements": cached_statements,
             "statement_timeout": statement_timeout,
+            "slow_statement": slow_statement,
             "extensions": extensions,
         }
         self._factory = ConnectionFactory(

@@ -17,6 +17,11 @@ pub(crate) fn gate(database: &Path) -> PathBuf {
     with_suffix(database, "-gate")
 }
 
+/// The file of those who watch what is done with the database.
+pub(crate) fn activity(database: &Path) -> PathBuf {
+    with_suffix(database, "-activity")
+}
+
 fn with_suffix(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);

@@ -6,6 +6,7 @@
 use std::ffi::CString;
 use std::time::Duration;
 
+use crate::activity::SlowStatements;
 use crate::error::{Error, Result};
 use crate::open::choice::Choice;
 use crate::open::pragma::PragmaValue;
@@ -54,6 +55,8 @@ pub static OPTIONS: &[OpenOption] = &[
         "Waits for a lock in your own way."),
     OpenOption::new("statement_timeout", Kind::Number("seconds"), NONE,
         "How long a statement may work before it is interrupted.").more_than(0.0).database(NONE),
+    OpenOption::new("slow_statement", Kind::Number("seconds"), NONE,
+        "Statements that take longer are logged with their plan.").at_least(0.0).database(NONE),
     OpenOption::new("extensions", Kind::List, NONE,
         "Loadable extensions: paths, or names of packages or libraries.").database(NONE),
     OpenOption::new("allow_no_locking", Kind::Boolean, Boolean(false),
@@ -98,6 +101,18 @@ pub fn unexpected(door: Door, name: &str) -> Error {
     let hint = hint.unwrap_or_default();
     Error::Type(format!(
         "connect() got an unexpected keyword argument '{name}'{hint}"
+    ))
+}
+
+/// The `slow_statement` option.
+pub fn slow_statement(seconds: Option<f64>) -> Result<Option<Duration>> {
+    let Some(seconds) = seconds else {
+        return Ok(None);
+    };
+    option(Door::Connect, "slow_statement")?.check(seconds)?;
+    // What is so long that no duration has it is never reached.
+    Ok(Some(
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
     ))
 }
 
@@ -150,6 +165,7 @@ pub struct OpenOptions {
     pub(crate) cached_statements: usize,
     pub(crate) shared_cache: bool,
     pub(crate) is_cancelled: fn() -> bool,
+    pub(crate) slow_statements: Option<SlowStatements>,
 }
 
 impl OpenOptions {
@@ -169,6 +185,7 @@ impl OpenOptions {
             cached_statements: kept_statements(CACHED_STATEMENTS),
             shared_cache: false,
             is_cancelled: || false,
+            slow_statements: None,
         })
     }
 
@@ -281,6 +298,13 @@ impl OpenOptions {
             .any(|part| part.eq_ignore_ascii_case(b"cache="));
         // An escaped name may ask for it in other letters.
         self.shared_cache || (self.uri && (asks || name.contains(&b'%')))
+    }
+
+    /// Has somebody told of statements that take long.
+    #[must_use]
+    pub fn with_slow_statements(mut self, slow_statements: Option<SlowStatements>) -> Self {
+        self.slow_statements = slow_statements;
+        self
     }
 
     /// Asked now and then, while a statement works or waits, whether it is to be interrupted.

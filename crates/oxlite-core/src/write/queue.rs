@@ -17,6 +17,7 @@ mod lane;
 mod patience;
 
 use std::ffi::CStr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use crate::error::Result;
 use crate::process::processes;
 use crate::wait::deadline::Deadline;
 
+pub use holder::Holder;
 use holder::{Held, this_thread};
 pub(crate) use lane::Lane;
 pub use lane::QueueStatistics;
@@ -51,6 +53,12 @@ const LOOK_FOR_PART: u32 = 10;
 
 /// A statement that works for longer is told of while it does.
 const WORTH_TELLING: Duration = Duration::from_millis(10);
+
+/// Who has the write lock of the database at that path, if he has told so: another one than this process's
+/// connections are asked by [`Writer::holder`].
+pub(crate) fn published_holder(database: &Path) -> Option<Holder> {
+    gate::Gate::published_at(database).and_then(|note| Holder::read(&note))
+}
 
 /// One connection as a writer.
 pub(crate) struct Writer {

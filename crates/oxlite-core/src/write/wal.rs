@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Watch, codes};
+use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Reading, Watch, codes};
 
 use crate::error::Result;
 use crate::file::beside;
@@ -92,6 +92,7 @@ pub(crate) struct Log {
 
 #[derive(Default)]
 struct Counters {
+    commits: AtomicU64,
     checkpoints: AtomicU64,
     incomplete: AtomicU64,
     errors: AtomicU64,
@@ -104,6 +105,8 @@ struct Counters {
 pub struct WalStatistics {
     /// The frames in the log after this process's latest commit.
     pub frames: u32,
+    /// The commits of this process, where it makes the checkpoints.
+    pub commits: u64,
     /// Checkpoints that brought all of the log into the database.
     pub checkpoints: u64,
     /// Checkpoints that somebody was in the way of: a reader of an older snapshot, or a writer.
@@ -175,6 +178,7 @@ impl Log {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WalStatistics {
             frames: self.frames.load(Ordering::Relaxed),
+            commits: count(&self.counters.commits),
             checkpoints: count(&self.counters.checkpoints),
             incomplete: count(&self.counters.incomplete),
             errors: count(&self.counters.errors),
@@ -182,6 +186,18 @@ impl Log {
             waits: count(&self.counters.waits),
             readers_named: count(&self.counters.readers_named),
         }
+    }
+
+    /// The connections of this process that have had a snapshot for at least `held_for`, the oldest first. Of one in
+    /// the middle of a step it is not known what that runs.
+    pub(crate) fn readings(&self, held_for: Duration) -> Vec<Reading> {
+        let watches = lock(&self.watches).clone();
+        let readings = watches.iter().filter_map(Watch::reading_now);
+        let mut readings: Vec<_> = readings
+            .filter(|reading| reading.held_for >= held_for)
+            .collect();
+        readings.sort_by_key(|reading| std::cmp::Reverse(reading.held_for));
+        readings
     }
 
     /// Counts a checkpoint that the application has made.
@@ -477,6 +493,7 @@ fn limit_bytes(settings: &[Setting]) -> u64 {
 impl LogKeeper for Keeper {
     fn committed(&self, schema: &CStr, frames: u32) {
         if schema == c"main" {
+            self.log.counters.commits.fetch_add(1, Ordering::Relaxed);
             self.frames.set(frames);
         } else if frames >= BEGIN_AT {
             self.attached.borrow_mut().push((schema.to_owned(), frames));

@@ -90,7 +90,7 @@ impl Connection {
     /// What the queue of writers has done in this process, for all connections to the database
     /// together: a dict with `waiting` (connections in line now), `admissions` (let through to the lock),
     /// `thread_waits` (for another connection of this process), `process_waits` (for other processes),
-    /// `queue_skips` (went ahead of a queue that did not move) and `process_queue_unavailable` (why processes do not queue;
+    /// `turns` (of the process among others), `queue_skips` (went ahead of a queue that did not move) and `process_queue_unavailable` (why processes do not queue;
     /// `None` if they do). `None` for a connection that does not wait in one.
     fn queue_statistics<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(statistics) = self.core()?.queue_statistics() else {
@@ -101,6 +101,7 @@ impl Connection {
         dict.set_item("admissions", statistics.admissions)?;
         dict.set_item("thread_waits", statistics.thread_waits)?;
         dict.set_item("process_waits", statistics.process_waits)?;
+        dict.set_item("turns", statistics.turns)?;
         dict.set_item("queue_skips", statistics.queue_skips)?;
         dict.set_item(
             "process_queue_unavailable",

@@ -48,7 +48,8 @@ impl Connection {
     }
 
     /// What has become of the main database's write-ahead log, by all connections of this process
-    /// together: a dict with `frames` (in the log after the latest commit of this process),
+    /// together: a dict with `frames` (in the log after the latest commit of this process), `commits` (of
+    /// this process, where it makes the checkpoints),
     /// `checkpoints` (that brought all of it into the database), `checkpoints_incomplete` (somebody was
     /// in the way), `checkpoint_waits` (for which nobody could write while readers were waited for),
     /// `checkpoint_errors`, `last_error` (its text, or `None`) and `readers_named` (how often a log
@@ -60,6 +61,7 @@ impl Connection {
         };
         let dict = PyDict::new(py);
         dict.set_item("frames", statistics.frames)?;
+        dict.set_item("commits", statistics.commits)?;
         dict.set_item("checkpoints", statistics.checkpoints)?;
         dict.set_item("checkpoints_incomplete", statistics.incomplete)?;
         dict.set_item("checkpoint_waits", statistics.waits)?;

@@ -103,11 +103,15 @@ fn run_wanted<'r>(
     let is_lonely = requests.len() == 1 && may_begin.is_none();
     let is_for_one = is_lonely || connection.has_callbacks() || locked.has_attached();
     let deadline = connection.deadline();
-    deadline.waiting_at_most(timeout, || match requests[..] {
+    let outcome = deadline.waiting_at_most(timeout, || match requests[..] {
         [_, ..] if is_for_one && !work.may_begin(0) => Outcome::Done(vec![Err(given_up())]),
         [request, ..] if is_for_one => Outcome::Done(vec![work.alone(request)]),
         _ => work.together(&requests),
-    })
+    });
+    if let Outcome::Done(answers) = &outcome {
+        connection.count_batch(answers.len());
+    }
+    outcome
 }
 
 /// The same, but for a connection whose commits share their syncs: then nobody may be told of the answers

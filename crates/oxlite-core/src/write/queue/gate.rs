@@ -121,6 +121,7 @@ pub(super) struct Gate {
 #[derive(Default)]
 pub(super) struct Counters {
     pub(super) process_waits: AtomicU64,
+    pub(super) turns: AtomicU64,
     pub(super) queue_skips: AtomicU64,
 }
 
@@ -168,6 +169,13 @@ impl Gate {
         })
     }
 
+    /// What the process that has the write lock of the database at that path has told, if it has; without a place in
+    /// the queue.
+    pub(super) fn published_at(database: &Path) -> Option<Vec<u8>> {
+        let file = LockFile::open_existing(&beside::gate(database), database).ok()?;
+        published(&file)
+    }
+
     fn file(&self) -> &LockFile {
         &self.lock_thread.file
     }
@@ -198,6 +206,7 @@ impl Gate {
             Ok(Some(_)) if self.allowance.spend(now) => {}
             Ok(Some(_)) => self.stand_in_line(patience, behind),
             Ok(None) | Err(_) => {
+                behind.counters.turns.fetch_add(1, Ordering::Relaxed);
                 self.turn_began = now;
                 self.writes = self.writes.max(self.turn.writes);
             }
@@ -310,6 +319,7 @@ impl Gate {
                 }
             }
             Place::Head(_) => {
+                counters.turns.fetch_add(1, Ordering::Relaxed);
                 self.turn_began = now;
                 let _ = self.file().unlock(QUEUE, HOLDER);
             }
@@ -339,13 +349,17 @@ impl Gate {
 
     /// What another process has told, if it still holds the lock.
     pub(super) fn published(&self) -> Option<Vec<u8>> {
-        let is_told = || matches!(self.file().locked_by_another(HOLDER, HOLDER), Ok(Some(_)));
-        if !is_told() {
-            return None;
-        }
-        let note = self.file().read_note(NOTE_AT_MOST).ok()?;
-        is_told().then_some(note)
+        published(self.file())
     }
+}
+
+fn published(file: &LockFile) -> Option<Vec<u8>> {
+    let is_told = || matches!(file.locked_by_another(HOLDER, HOLDER), Ok(Some(_)));
+    if !is_told() {
+        return None;
+    }
+    let note = file.read_note(NOTE_AT_MOST).ok()?;
+    is_told().then_some(note)
 }
 
 impl Drop for Gate {

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use oxlite_sqlite::fork_generation;
 
 use crate::file::beside;
+use crate::process::namespace::{self, PidNamespace};
 use crate::process::processes::{self, Process, Wanted};
 use crate::text::in_a_line;
 
@@ -35,17 +36,6 @@ pub(super) const NOTE_AT_MOST: usize = 512;
 /// The first statements are noted as they come; later ones no more often than this.
 const STATEMENTS_NOTED: u32 = 2;
 const NEWS_EVERY: Duration = Duration::from_millis(10);
-
-/// Where the number of a process is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PidNamespace {
-    /// Here.
-    Own,
-    /// In another PID namespace, such as another container's.
-    Another,
-    /// That could not be found out, here or there.
-    Unknown,
-}
 
 /// A connection of Oxlite that holds the write lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,11 +151,7 @@ impl Holder {
         let since = UNIX_EPOCH + Duration::from_nanos(lines.next()?.parse().ok()?);
         Some(Self {
             process_id,
-            pid_namespace: match (theirs, Author::current().namespace) {
-                (UNKNOWN_NAMESPACE, _) | (_, UNKNOWN_NAMESPACE) => PidNamespace::Unknown,
-                (theirs, ours) if theirs == ours => PidNamespace::Own,
-                _ => PidNamespace::Another,
-            },
+            pid_namespace: PidNamespace::of(theirs),
             thread_id,
             held_for: SystemTime::now().duration_since(since).unwrap_or_default(),
             statement: in_a_line(lines.next()?),
@@ -290,7 +276,7 @@ impl Author {
         known.unwrap_or_else(|| {
             let asked = Self {
                 generation,
-                namespace: current_namespace(),
+                namespace: namespace::current(),
                 process_id: std::process::id(),
                 thread_id: current_thread(),
             };
@@ -298,21 +284,6 @@ impl Author {
             asked
         })
     }
-}
-
-/// The number of no PID namespace.
-const UNKNOWN_NAMESPACE: u64 = 0;
-
-/// The PID namespace of this process, by the number of its file; no other one has that while it lives.
-#[cfg(target_os = "linux")]
-fn current_namespace() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self/ns/pid").map_or(UNKNOWN_NAMESPACE, |file| file.ino())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn current_namespace() -> u64 {
-    UNKNOWN_NAMESPACE
 }
 
 /// This thread's number; 0 where it has none.

@@ -112,6 +112,8 @@ pub struct QueueStatistics {
     pub thread_waits: u64,
     /// How often the process had to wait for other processes.
     pub process_waits: u64,
+    /// How often a turn of the process among others began.
+    pub turns: u64,
     /// How often it took the lock without having come to the head of the queue, since those before it
     /// did nothing.
     pub queue_skips: u64,
@@ -338,6 +340,7 @@ impl Lane {
             admissions: count(&self.counters.admissions),
             thread_waits: count(&self.counters.thread_waits),
             process_waits: count(&self.counters.gate.process_waits),
+            turns: count(&self.counters.gate.turns),
             queue_skips: count(&self.counters.gate.queue_skips),
             process_queue_unavailable: match self.gate.get() {
                 Some(_) => None,

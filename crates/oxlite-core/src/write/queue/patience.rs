@@ -68,6 +68,7 @@ impl<'w> Patience<'w> {
         const ASK_EVERY: Duration = Duration::from_millis(50);
         let pause = pause.min(self.remaining()).min(ASK_EVERY);
         let wait = self.wait;
+        wait.note_use();
         self.deadline
             .sleep(pause, || wait.is_interrupted() || is_woken());
     }

@@ -1,0 +1,88 @@
+//! Who watches what the processes of Oxlite do with a database.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use oxlite_sqlite::LockFile;
+
+use super::note::ProcessActivity;
+use super::{PLACES, WATCHERS, byte_of};
+use crate::file::{beside, network};
+use crate::text::harmless;
+use crate::write::queue::{self, Holder};
+
+/// How often the file is opened anew that somebody takes away just then.
+const OPENINGS: usize = 100;
+
+/// How often a note is read again that is being written.
+const READINGS: usize = 3;
+
+/// Has the processes of Oxlite that use a database tell what they do, for as long as it lives.
+pub struct ActivityWatcher {
+    database: PathBuf,
+    path: PathBuf,
+    file: LockFile,
+}
+
+impl ActivityWatcher {
+    /// Watches the database at `path`, which exists. Whoever uses it hears of that within a second.
+    ///
+    /// Fails where no file can be made beside it, or none whose locks others see.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        if network::holds(path) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, network::REASON));
+        }
+        let database = path.canonicalize()?;
+        let path = beside::activity(&database);
+        for _ in 0..OPENINGS {
+            let file = LockFile::open(&path, &database).map_err(|error| {
+                let path = path.to_string_lossy();
+                io::Error::new(error.kind(), format!("{}: {error}", harmless(&path)))
+            })?;
+            // Else the last watcher takes it away.
+            if file.try_lock(WATCHERS, true)? && file.is_at(&path) {
+                return Ok(Self {
+                    database,
+                    path,
+                    file,
+                });
+            }
+        }
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!(
+                "{}: another watcher that takes it away does not come to an end",
+                harmless(&path.to_string_lossy())
+            ),
+        ))
+    }
+
+    /// What each of them has told last.
+    pub fn processes(&self) -> io::Result<Vec<ProcessActivity>> {
+        let mut told = Vec::new();
+        for number in 0..PLACES {
+            let byte = byte_of(number);
+            if self.file.locked_by_another(byte, byte)?.is_none() {
+                continue;
+            }
+            for _ in 0..READINGS {
+                if let Some(activity) = ProcessActivity::read(&self.file.read_slot(number)?) {
+                    told.push(activity);
+                    break;
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    /// Who has the database's write lock, if that has told so.
+    pub fn holder(&self) -> Option<Holder> {
+        queue::published_holder(&self.database)
+    }
+}
+
+impl Drop for ActivityWatcher {
+    fn drop(&mut self) {
+        self.file.remove_if_unlocked(WATCHERS, &self.path);
+    }
+}
