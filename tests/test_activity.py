@@ -1,4 +1,4 @@
-"""What processes tell while somebody watches: when, what, to whom, and that nothing stays behind."""
+"""What processes tell while somebody watches: when, what and to whom; nothing stays behind."""
 
 import contextlib
 import os
@@ -65,7 +65,6 @@ def told_now(watcher: _native.ActivityWatcher, process_id: int) -> dict[str, Any
 
 def told_by(watcher: _native.ActivityWatcher, process_id: int) -> dict[str, Any]:
     """What that process has told, once it has."""
-
     until(lambda: told_now(watcher, process_id))
     return told_now(watcher, process_id)
 
@@ -106,7 +105,7 @@ def test_what_is_counted_is_what_was_done(path: Path) -> None:
         begun = counters()
         until(lambda: counters()["commits"] >= begun["commits"] + 50)
         ended = counters()
-        statistics = database.statistics()
+        statistics = database.stats()
         assert ended["commits"] - begun["commits"] == ended["batches"] - begun["batches"]
         assert begun["batches"] < ended["batches"] <= statistics.batches
         assert ended["batched_writes"] >= ended["batches"]

@@ -126,7 +126,11 @@ def test_a_number_out_of_range_is_refused(tmp_path: Path) -> None:
         for option in (*oxlite.options(), *oxlite.options("Database"))
         if (option.at_least, option.more_than) != (None, None)
     }
-    assert ranges == {"readers": (1.0, None), "statement_timeout": (None, 0.0)}
+    assert ranges == {
+        "readers": (1.0, None),
+        "slow_statement": (0.0, None),
+        "statement_timeout": (None, 0.0),
+    }
     with pytest.raises(ValueError, match="readers must be at least 1, not 0"):
         oxlite.Database(tmp_path / "app.db", readers=0)
     for bad in (0, -1, float("nan"), float("inf")):

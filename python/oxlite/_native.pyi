@@ -713,13 +713,12 @@ class Connection:
     def wal_statistics(self) -> _WalStatistics | None:
         """What has become of the main database's write-ahead log, by all connections of this
         process together: a dict with `frames` (in the log after the latest commit of this
-        process), `commits` (of this process, where it makes the checkpoints),
-        `checkpoints` (that brought all of it into the database),
-        `checkpoints_incomplete` (somebody was in the way), `checkpoint_waits` (for which
-        nobody could write while readers were waited for), `checkpoint_errors`, `last_error`
-        (its text, or `None`) and `readers_named` (how often a log beyond its limit was told
-        of). `None` for a connection of the profile `stock`, or to a database that is not in
-        a file.
+        process), `commits` (of this process, where it makes the checkpoints), `checkpoints`
+        (that brought all of it into the database), `checkpoints_incomplete` (somebody was
+        in the way), `checkpoint_waits` (for which nobody could write while readers were
+        waited for), `checkpoint_errors`, `last_error` (its text, or `None`) and
+        `readers_named` (how often a log beyond its limit was told of). `None` for a
+        connection of the profile `stock`, or to a database that is not in a file.
         """
     @property
     def busy(self) -> Literal["none", "backoff", "fair", "gate", "handler"]:

@@ -23,6 +23,7 @@ STAYING: dict[str, list[set[str]]] = {
             "checkpoint",
             "commit_guard",
             "connection",
+            "observer",
             "preupdate",
             "read_only",
             "statement",

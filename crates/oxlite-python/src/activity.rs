@@ -30,14 +30,14 @@ impl ActivityWatcher {
     /// name), `slowest` (dicts with `sql`, `longest_us`, `waited_us`, `count`, `ago_ms`: of the last minute)
     /// and `readings` (dicts with `thread_id`, `held_ms`, `sql`: connections with a snapshot).
     fn processes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let told = self.with(py, |watcher| watcher.processes())??;
+        let told = self.with(py, oxlite_core::ActivityWatcher::processes)??;
         told.iter().map(|process| described(py, process)).collect()
     }
 
     /// Who has the database's write lock, if that has told so (writes that are short do not): a dict with
     /// `process_id`, `pid_namespace`, `thread_id`, `held_ms` and `sql`, else `None`.
     fn holder<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(holder) = self.with(py, |watcher| watcher.holder())? else {
+        let Some(holder) = self.with(py, oxlite_core::ActivityWatcher::holder)? else {
             return Ok(None);
         };
         let Holder {

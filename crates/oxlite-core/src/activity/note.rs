@@ -119,7 +119,7 @@ pub(super) fn write_note(
     let mut note = Vec::with_capacity(SLOT_BYTES);
     for line in lines {
         // What does not fit is left out: the last of the statements.
-        if note.len() + line.len() + end.len() + 1 <= SLOT_BYTES {
+        if note.len() + line.len() + end.len() < SLOT_BYTES {
             // A vector takes all that is written.
             let _ = writeln!(note, "{line}");
         }

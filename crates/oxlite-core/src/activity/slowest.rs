@@ -42,7 +42,7 @@ impl Slowest {
         }
         let mut listed = self.listed.lock();
         let now_ms = coarse_milliseconds();
-        match listed.iter_mut().find(|slow| &*slow.sql == statement.sql) {
+        match listed.iter_mut().find(|slow| *slow.sql == statement.sql) {
             Some(slow) => {
                 slow.count += 1;
                 slow.last_ms = now_ms;
