@@ -127,8 +127,9 @@ def test_settings_tell_what_became_of_each_pragma(opened: Opened, path: Path, pr
     )
 
 
-def test_there_are_four_profiles() -> None:
-    assert sorted(oxlite.profiles()) == sorted(PROFILES)
+def test_there_are_five_profiles() -> None:
+    # That of strangers' files makes none: tests/test_untrusted.py.
+    assert sorted(oxlite.profiles()) == sorted([*PROFILES, "untrusted"])
     assert oxlite.profiles()["stock"] == {}
     oxlite.profiles()["web"]["journal_mode"] = "changed"
     assert oxlite.profiles()["web"]["journal_mode"] == "WAL"  # a copy
@@ -400,7 +401,7 @@ def test_pragmas_may_be_any_mapping(opened: Opened) -> None:
     ("options", "error", "message"),
     [
         ({"profile": "wbe"}, ValueError, "unknown profile 'wbe'.*did you mean 'web'"),
-        ({"profile": "production"}, ValueError, "known are stock, web, durable, cache"),
+        ({"profile": "production"}, ValueError, "known are stock, web, durable, cache, untrusted"),
         ({"profile": ""}, ValueError, "unknown profile"),
         ({"profile": None}, TypeError, None),
         ({"profile": 1}, TypeError, None),

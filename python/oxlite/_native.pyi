@@ -617,7 +617,9 @@ def options(door: str) -> tuple[tuple[Any, ...], ...]:
     """
 
 def profiles() -> dict[str, dict[str, int | str]]:
-    """Each profile's pragmas, in the order in which they are applied."""
+    """Each profile's pragmas, and SQLite's switches and limits by their names in C, in the
+    order in which they are applied.
+    """
 
 def sqlite_threadsafe() -> int:
     """The threading mode SQLite was compiled with: 0, 1 or 2."""

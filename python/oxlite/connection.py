@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-ProfileName: TypeAlias = Literal["stock", "web", "durable", "cache"]
+ProfileName: TypeAlias = Literal["stock", "web", "durable", "cache", "untrusted"]
 """The names of ``oxlite.profiles()``."""
 
 BusyPolicy: TypeAlias = Literal["none", "backoff", "fair", "gate"]
@@ -102,8 +102,9 @@ def connect(
             transactions to SQL. By default data modifications begin one, as ``isolation_level``
             says.
         profile: ``"stock"`` (SQLite's own settings), ``"web"``, ``"durable"`` (web, and every
-            commit synced) or ``"cache"`` (web, and nothing synced: for data that may be lost).
-            ``oxlite.profiles()`` lists what each sets.
+            commit synced), ``"cache"`` (web, and nothing synced: for data that may be lost) or
+            ``"untrusted"`` (for the file of a stranger, which is not changed and runs nothing of
+            what it contains; ``docs/profiles.md``). ``oxlite.profiles()`` lists what each sets.
         pragmas: Pragmas to set over or beside the profile's, by name.
         journal: ``"keep"`` leaves the journal mode of the file as it is. Turning an existing file
             to WAL is persistent; it is logged once, with the way back, by the logger ``oxlite``.

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 # Nouns that end so.
-NOUNS = {"drawing", "recording", "string"}
+NOUNS = {"drawing", "recording", "setting", "string"}
 
 
 def test_no_module_is_named_after_an_activity(tracked_files: list[Path], root: Path) -> None:

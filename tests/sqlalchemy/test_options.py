@@ -142,7 +142,10 @@ def test_what_is_no_option_of_a_url_is_refused_by_name(
         ({"timeout": "5"}, "connect_args: timeout must be a number of seconds, not '5' (str)"),
         ({"timeout": True}, "timeout must be a number of seconds, not True (bool)"),
         ({"timeout": None}, "timeout must be a number of seconds"),
-        ({"profile": 1}, "profile must be 'stock', 'web', 'durable' or 'cache', not 1 (int)"),
+        (
+            {"profile": 1},
+            "profile must be 'stock', 'web', 'durable', 'cache' or 'untrusted', not 1 (int)",
+        ),
         ({"uri": 1}, "uri must be true or false"),
         ({"pragmas": ["x"]}, "pragmas must be a mapping"),
         ({"busy_handler": 5}, "busy_handler must be a function"),

@@ -17,7 +17,9 @@ use crate::error::{self, Error, Result};
 use crate::open::cannot_open;
 use crate::open::options::{DurableCommit, OpenOptions};
 use crate::open::profile::Profile;
-use crate::open::settings::{JournalConversion, Setting, apply, set_again};
+use crate::open::setting::Setting;
+use crate::open::settings::{JournalConversion, apply, set_again};
+use crate::open::strangers;
 use crate::read::scripts::{Script, Scripts};
 use crate::read::sql::{self, StatementKind};
 use crate::read::statement_cache::{CachedStatement, StatementCache};
@@ -62,13 +64,18 @@ impl Connection {
     /// May wait for locks, so a caller with a global lock of its own lets that go first.
     pub fn open(options: &OpenOptions) -> Result<Self> {
         let flags = OpenFlags {
-            read_only: false,
             uri: options.uri,
             shared_cache: options.shared_cache,
+            ..OpenFlags::default()
         };
+        let is_for_strangers = options.profile.is_for_strangers;
         let explain =
             |error: oxlite_sqlite::Error| cannot_open::explained(error, &options.name, options.uri);
-        let raw = oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?;
+        let raw = match is_for_strangers {
+            true => strangers::open(&options.name, flags),
+            false => oxlite_sqlite::Connection::open(&options.name, flags),
+        };
+        let raw = raw.map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
         let (applied, writer, log, activity, shared) = {
             // Nobody else knows the connection yet, so it is open and free.
@@ -86,13 +93,17 @@ impl Connection {
             let applied =
                 deadline.waiting_at_most(options.timeout, || apply(&locked, &options.wanted()));
             let mut applied = applied.map_err(|error| match error {
+                Error::Sqlite(error) if is_for_strangers => {
+                    Error::Sqlite(strangers::explained(explain(error), locked.path()))
+                }
                 Error::Sqlite(error) => Error::Sqlite(explain(error)),
                 other => other,
             })?;
-            let log = options
-                .profile
-                .is_strict
-                .then(|| log_of(&raw, &locked, &applied.settings));
+            if is_for_strangers && only_reads(&locked, &applied.settings) {
+                locked.only_read()?;
+            }
+            let keeps_log = options.profile.is_strict && !is_for_strangers;
+            let log = keeps_log.then(|| log_of(&raw, &locked, &applied.settings));
             let remaining = options.timeout.saturating_sub(began.elapsed());
             let shared = share_commits(&locked, options, &mut applied.settings, remaining)?;
             if let (Some(writer), Some(_)) = (&writer, shared.as_ref().and_then(|s| s.member())) {
@@ -265,6 +276,13 @@ impl Connection {
             connection: self,
             locked,
         };
+        let advice = (self.profile.is_for_strangers)
+            .then(|| strangers::advice(&error, locked.is_read_only()))
+            .flatten();
+        let error = match advice {
+            Some(advice) => error.with_context(&advice),
+            None => error,
+        };
         let error = Error::explained(error, &of);
         if matches!(error, Error::CommitOutcomeUnknown(_)) {
             self.is_in_doubt.store(true, Ordering::Relaxed);
@@ -380,7 +398,7 @@ impl Connection {
         if let Some(kept) = self.kept_statement(locked, text) {
             return Ok(Some(kept));
         }
-        check_length(locked, text)?;
+        self.check_length(locked, text)?;
         if text.contains('\0') {
             return Err(Error::Programming(
                 "the query contains a null character".into(),
@@ -426,6 +444,19 @@ impl Connection {
         }
     }
 
+    /// Refuses SQL longer than this connection's limit, before anything copies it.
+    fn check_length(&self, locked: &Locked<'_>, text: &str) -> Result<()> {
+        let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
+        if longest.is_none_or(|longest| text.len() <= longest.unsigned_abs() as usize) {
+            return Ok(());
+        }
+        let advice = match self.profile.is_for_strangers {
+            true => strangers::lowered("SQLITE_LIMIT_SQL_LENGTH"),
+            false => String::new(),
+        };
+        Err(Error::Data(format!("query string is too large{advice}")))
+    }
+
     /// Gives a statement back, reset, for the next time.
     #[inline]
     pub fn keep(&self, statement: Box<CachedStatement>, locked: &Locked<'_>) {
@@ -451,7 +482,7 @@ impl Connection {
     /// Runs every statement of `script`, discarding rows; before, if `commits`, commits an open
     /// transaction.
     pub fn run_script(&self, locked: &Locked<'_>, script: &str, commits: bool) -> Result<()> {
-        check_length(locked, script)?;
+        self.check_length(locked, script)?;
         if commits && !locked.is_autocommit() {
             self.run(locked, "COMMIT")?;
         }
@@ -629,13 +660,12 @@ fn log_of(
     Some(log)
 }
 
-/// Refuses SQL longer than this connection's limit, before anything copies it.
-fn check_length(locked: &Locked<'_>, text: &str) -> Result<()> {
-    let longest = locked.limit(codes::SQLITE_LIMIT_SQL_LENGTH);
-    if longest.is_some_and(|longest| text.len() > longest.unsigned_abs() as usize) {
-        return Err(Error::Data("query string is too large".into()));
-    }
-    Ok(())
+/// Whether it is to read a file and nothing else, so that no statement may change that.
+fn only_reads(locked: &Locked<'_>, settings: &[Setting]) -> bool {
+    let is_query_only =
+        |setting: &Setting| setting.name == "query_only" && setting.effective == "ON";
+    // A database in memory may be made of bytes (`deserialize`), which then stay as they are.
+    locked.path().is_some() && settings.iter().any(is_query_only)
 }
 
 /// The error for a connection that is no longer open.

@@ -50,6 +50,15 @@ pub enum Error {
         /// What to do about it.
         advice: &'static str,
     },
+    /// A switch or a limit was set, and yet is not in force.
+    PrecautionIneffective {
+        /// Its name.
+        name: &'static str,
+        /// What was asked for.
+        requested: String,
+        /// What SQLite reports afterwards.
+        effective: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -72,6 +81,14 @@ impl fmt::Display for Error {
             } => write!(
                 formatter,
                 "PRAGMA {pragma} = {requested} did not take effect: SQLite reports {effective}; {advice}"
+            ),
+            Self::PrecautionIneffective {
+                name,
+                requested,
+                effective,
+            } => write!(
+                formatter,
+                "{name} = {requested} did not take effect: SQLite reports {effective}"
             ),
         }
     }

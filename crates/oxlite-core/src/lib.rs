@@ -68,7 +68,8 @@ pub use open::options::{
 pub use open::pragma::PragmaValue;
 pub use open::profile::{PROFILES, Profile};
 pub use open::schema::{Door, Kind, OpenOption, OptionValue};
-pub use open::settings::{JournalChoice, JournalConversion, Setting};
+pub use open::setting::Setting;
+pub use open::settings::{JournalChoice, JournalConversion};
 pub use process::namespace::PidNamespace;
 pub use process::per_process::PerProcess;
 pub use read::requests::{run_query, run_read};

@@ -25,7 +25,9 @@ pub(crate) fn from_sqlite(py: Python<'_>, error: &oxlite_sqlite::Error) -> PyErr
     }
     let message = error.message().to_owned();
     let exception = match error.primary_code() {
-        codes::SQLITE_NOMEM => return PyMemoryError::new_err(()),
+        // As the standard library has it, where nothing more is known.
+        codes::SQLITE_NOMEM if message == "out of memory" => return PyMemoryError::new_err(()),
+        codes::SQLITE_NOMEM => return PyMemoryError::new_err(message),
         codes::SQLITE_INTERNAL | codes::SQLITE_NOTFOUND => InternalError::new_err(message),
         codes::SQLITE_ERROR
         | codes::SQLITE_PERM
@@ -129,7 +131,8 @@ pub(crate) fn from_core(py: Python<'_>, error: oxlite_core::Error) -> PyErr {
         oxlite_core::Error::Type(message) => PyTypeError::new_err(message),
         oxlite_core::Error::Programming(message) => ProgrammingError::new_err(message),
         oxlite_core::Error::Data(message) => DataError::new_err(message),
-        ineffective @ oxlite_core::Error::PragmaIneffective { .. } => {
+        ineffective @ (oxlite_core::Error::PragmaIneffective { .. }
+        | oxlite_core::Error::PrecautionIneffective { .. }) => {
             OperationalError::new_err(ineffective.to_string())
         }
     }

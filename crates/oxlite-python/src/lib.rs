@@ -228,19 +228,22 @@ mod native {
         crate::options::declared(py, door)
     }
 
-    /// Each profile's pragmas, in the order in which they are applied.
+    /// Each profile's pragmas, and SQLite's switches and limits by their names in C, in the order in which they are
+    /// applied.
     #[pyfunction]
     fn profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let all = PyDict::new(py);
         for profile in &PROFILES {
-            let pragmas = PyDict::new(py);
-            for (name, value) in profile.pragmas() {
-                match PragmaValue::from(value) {
-                    PragmaValue::Integer(number) => pragmas.set_item(name, number)?,
-                    other => pragmas.set_item(name, other.to_string())?,
+            let settings = PyDict::new(py);
+            let pragmas = profile.pragmas();
+            let pragmas = pragmas.map(|(name, value)| (name, value.to_owned()));
+            for (name, value) in profile.precautions().chain(pragmas) {
+                match PragmaValue::from(value.as_str()) {
+                    PragmaValue::Integer(number) => settings.set_item(name, number)?,
+                    other => settings.set_item(name, other.to_string())?,
                 }
             }
-            all.set_item(profile.name, pragmas)?;
+            all.set_item(profile.name, settings)?;
         }
         Ok(all)
     }

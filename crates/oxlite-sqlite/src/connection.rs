@@ -56,6 +56,8 @@ pub struct OpenFlags {
     pub uri: bool,
     /// Share the page cache with the process's other connections that ask for it.
     pub shared_cache: bool,
+    /// Make no file: it must exist, as where it is only read.
+    pub must_exist: bool,
 }
 
 impl OpenFlags {
@@ -64,6 +66,8 @@ impl OpenFlags {
         let mut bits = ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         bits |= if self.read_only {
             ffi::SQLITE_OPEN_READONLY
+        } else if self.must_exist {
+            ffi::SQLITE_OPEN_READWRITE
         } else {
             ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE
         };

@@ -18,7 +18,7 @@ fn open(path: &Path) -> Connection {
     let flags = OpenFlags {
         read_only: false,
         uri: false,
-        shared_cache: false,
+        ..OpenFlags::default()
     };
     let connection = Connection::open(&name, flags).expect("opens");
     let locked = connection.lock().expect("open");

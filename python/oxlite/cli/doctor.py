@@ -28,7 +28,7 @@ def doctor(
         str,
         typer.Option(
             metavar="NAME",
-            help="The profile of the application: stock, web, durable or cache.",
+            help="The profile of the application: stock, web, durable, cache or untrusted.",
         ),
     ] = "web",
     backups: Annotated[

@@ -22,7 +22,7 @@ def env(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The profile to apply: stock, web, durable or cache."
+            help="The profile to apply: stock, web, durable, cache or untrusted."
             " [dim]\\[default: web for a file, stock without one][/dim]",
             show_default=False,
         ),

@@ -55,7 +55,7 @@ def test_what_is_no_file_is_an_error(tmp_path: Path) -> None:
 
 def test_an_unknown_profile_is_an_error_that_names_all(ward: Ward) -> None:
     zoo.plain(ward)
-    with pytest.raises(OperationsError, match="name one of stock, web, durable, cache"):
+    with pytest.raises(OperationsError, match="name one of stock, web, durable, cache, untrusted"):
         examine(ward.path, profile="wbe")
 
 

@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+/// The rollback journal (<https://sqlite.org/fileformat2.html#the_rollback_journal>).
+pub(crate) fn journal(database: &Path) -> PathBuf {
+    with_suffix(database, "-journal")
+}
+
 /// The write-ahead log (<https://sqlite.org/walformat.html>).
 pub(crate) fn wal(database: &Path) -> PathBuf {
     with_suffix(database, "-wal")

@@ -92,7 +92,7 @@ fn reason_of_parent(path: &Path) -> String {
             ": '{shown}' does not exist and there is no permission to create it in '{}'",
             in_words(parent)
         ),
-        Ok(_) => format!(": '{shown}'"),
+        Ok(_) => format!(": '{shown}' does not exist"),
     }
 }
 

@@ -283,6 +283,8 @@ impl OpenOptions {
     pub(crate) fn wanted(&self) -> Wanted<'_> {
         Wanted {
             is_strict: self.profile.is_strict,
+            is_for_strangers: self.profile.is_for_strangers,
+            precautions: self.profile.precautions,
             settings: &self.settings,
             journal: self.journal,
             busy: &self.busy,

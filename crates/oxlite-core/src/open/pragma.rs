@@ -156,6 +156,12 @@ impl Pragma {
                 _ if name.eq_ignore_ascii_case("busy_timeout") => Error::Value(
                     "the pragma 'busy_timeout' is the argument timeout, in seconds".into(),
                 ),
+                _ if name.starts_with("SQLITE_LIMIT_") => Error::Value(format!(
+                    "{name} is a limit, not a pragma: connection.setlimit(sqlite3.{name}, …) sets it"
+                )),
+                _ if name.starts_with("SQLITE_DBCONFIG_") => Error::Value(format!(
+                    "{name} is a switch, not a pragma: connection.setconfig(sqlite3.{name}, …) sets it"
+                )),
                 _ => unknown("pragma", name, PRAGMAS.iter().map(|pragma| pragma.name)),
             })
     }

@@ -1,6 +1,7 @@
 //! Profiles: named sets of pragmas and switches. They are data; `settings` applies them.
 
 use crate::error::Result;
+use crate::open::precaution::{AGAINST_STRANGERS, Precaution};
 use crate::text::nearest::unknown;
 use crate::wait::busy::BusyPolicy;
 
@@ -21,6 +22,10 @@ pub struct Profile {
     /// Whether double-quoted strings are errors, extension loading is closed, and URI parameters
     /// that disable locking are refused.
     pub is_strict: bool,
+    /// Whether it is for files of strangers, so that nothing is made, rolled back or checkpointed.
+    pub is_for_strangers: bool,
+    /// What it sets beside pragmas.
+    pub(crate) precautions: &'static [Precaution],
 }
 
 /// What the three production profiles share.
@@ -34,14 +39,25 @@ const PRODUCTION: Pragmas = &[
     ("journal_mode", "WAL"),
 ];
 
+/// For files of strangers; the journal mode stays.
+const UNTRUSTED: Pragmas = &[
+    ("trusted_schema", "OFF"),
+    ("foreign_keys", "OFF"),
+    ("mmap_size", "0"),
+    ("cell_size_check", "ON"),
+    ("query_only", "ON"),
+];
+
 /// All profiles. What each value is for: `docs/profiles.md`.
-pub static PROFILES: [Profile; 4] = [
+pub static PROFILES: [Profile; 5] = [
     Profile {
         name: "stock",
         own: &[],
         shared: &[],
         busy: BusyPolicy::Backoff,
         is_strict: false,
+        is_for_strangers: false,
+        precautions: &[],
     },
     Profile {
         name: "web",
@@ -49,6 +65,8 @@ pub static PROFILES: [Profile; 4] = [
         shared: PRODUCTION,
         busy: BusyPolicy::Gate,
         is_strict: true,
+        is_for_strangers: false,
+        precautions: &[],
     },
     Profile {
         name: "durable",
@@ -56,6 +74,8 @@ pub static PROFILES: [Profile; 4] = [
         shared: PRODUCTION,
         busy: BusyPolicy::Gate,
         is_strict: true,
+        is_for_strangers: false,
+        precautions: &[],
     },
     Profile {
         name: "cache",
@@ -63,6 +83,18 @@ pub static PROFILES: [Profile; 4] = [
         shared: PRODUCTION,
         busy: BusyPolicy::Gate,
         is_strict: true,
+        is_for_strangers: false,
+        precautions: &[],
+    },
+    Profile {
+        name: "untrusted",
+        own: UNTRUSTED,
+        shared: &[],
+        // No file of a queue is made beside it.
+        busy: BusyPolicy::Fair,
+        is_strict: true,
+        is_for_strangers: true,
+        precautions: AGAINST_STRANGERS,
     },
 ];
 
@@ -86,5 +118,11 @@ impl Profile {
         let is_own = move |name: &str| own.iter().any(|(other, _)| *other == name);
         let shared = shared.iter().filter(move |(name, _)| !is_own(name));
         own.iter().chain(shared).copied()
+    }
+
+    /// Each switch and limit of SQLite's with its value, likewise; they come before the pragmas.
+    pub fn precautions(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let all = self.precautions.iter();
+        all.map(|precaution| (precaution.name, precaution.value()))
     }
 }

@@ -15,7 +15,9 @@ use oxlite_sqlite::{Locked, Step, ValueRef, codes};
 use crate::error::{Error, Result};
 use crate::open::choice::Choice;
 use crate::open::pragma::{Checked, Needs, Pragma, PragmaValue};
+use crate::open::precaution::Precaution;
 use crate::open::profile::{PROFILES, Profile};
+use crate::open::setting::Setting;
 use crate::process::per_process::PerProcess;
 use crate::wait::busy::BusyPolicy;
 
@@ -44,24 +46,14 @@ impl Choice for JournalChoice {
 pub(crate) struct Wanted<'a> {
     /// Whether switches are set that make SQLite strict.
     pub(crate) is_strict: bool,
+    /// Whether the file is read once at the end, so that what is wrong with it shows now.
+    pub(crate) is_for_strangers: bool,
+    pub(crate) precautions: &'static [Precaution],
     pub(crate) settings: &'a [PlannedSetting],
     pub(crate) journal: JournalChoice,
     /// How a lock is waited for, and for how long.
     pub(crate) busy: &'a BusyPolicy,
     pub(crate) timeout: Duration,
-}
-
-/// What became of one pragma of a profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// The pragma.
-    pub name: &'static str,
-    /// What was asked for.
-    pub requested: String,
-    /// What SQLite reports; empty where it reports nothing.
-    pub effective: String,
-    /// Why it was not applied, if it could not be.
-    pub skipped: Option<&'static str>,
 }
 
 /// What is to be set, in this order.
@@ -222,9 +214,16 @@ pub(crate) fn apply(locked: &Locked<'_>, wanted: &Wanted<'_>) -> Result<Applied>
         settings: Vec::with_capacity(wanted.settings.len()),
         converted: None,
     };
+    for precaution in wanted.precautions {
+        applied.settings.push(precaution.apply(locked)?);
+    }
     for planned in wanted.settings {
         let setting = apply_one(locked, planned, wanted, &mut applied.converted)?;
         applied.settings.push(setting);
+    }
+    if wanted.is_for_strangers {
+        // Its header alone: the schema is not parsed before somebody asks for it.
+        asked(locked, "PRAGMA schema_version")?;
     }
     Ok(applied)
 }

@@ -32,7 +32,7 @@ use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Reading, Watc
 
 use crate::error::Result;
 use crate::file::beside;
-use crate::open::settings::Setting;
+use crate::open::setting::Setting;
 use crate::process::per_file::PerFile;
 use crate::text::nearest::unknown;
 

@@ -60,7 +60,7 @@ _PRAGMAS: Final[Mapping[str, bool]] = {
     # columns and indexes; SQLite calls none from there that it was not told to trust.
     "trusted_schema": True,
 }
-"""What Django's schemas need of any profile."""
+"""What Django's schemas need of any profile but ``untrusted``."""
 
 _READ_ONLY: Final = (
     "this transaction only reads: it is inside oxlite.django.read_only(), or a view's for a safe"
@@ -162,7 +162,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         arguments: dict[str, Any] = super().get_connection_params()
         if "transaction_mode" not in options:
             self.transaction_mode = "IMMEDIATE"
-        arguments["pragmas"] = {**_PRAGMAS, **(arguments.get("pragmas") or {})}
+        # The schema of a stranger's file is not Django's, and has to be trusted with nothing.
+        own = {} if arguments.get("profile") == "untrusted" else _PRAGMAS
+        arguments["pragmas"] = {**own, **(arguments.get("pragmas") or {})}
         if self.keeps_journal:
             arguments["journal"] = "keep"
         return arguments
@@ -192,9 +194,10 @@ class DatabaseWrapper(stock.DatabaseWrapper):
                 self.journal_set = None
                 connection.set_authorizer(self._note_journal)
             register_functions(connection)
-            # Django remakes a table with SELECTs that name columns which are not there (yet).
-            connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DML, True)
-            connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DDL, True)
+            if connection.profile != "untrusted":
+                # Django remakes a table with SELECTs that name columns which are not there (yet).
+                connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DML, True)
+                connection.setconfig(Database.SQLITE_DBCONFIG_DQS_DDL, True)
             for command in self.init_commands:
                 if command := command.strip():
                     connection.execute(command)
