@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from oxlite import sqlite3
 from oxlite.operations.errors import OperationsError
-from oxlite.operations.verification import distrust, row_counts
+from oxlite.operations.verification import opened_untrusted, row_counts
 
 __all__ = ["Copied", "copy_online", "opened_to_read"]
 
@@ -43,7 +43,7 @@ class Copied(NamedTuple):
 
 
 def opened_to_read(database: Path) -> sqlite3.Connection:
-    """A connection that cannot write, and whose schema calls no function of a program's.
+    """A connection that cannot write, and trusts nothing of what it reads.
 
     Raises:
         OperationsError: It is not there, or no database.
@@ -54,15 +54,14 @@ def opened_to_read(database: Path) -> sqlite3.Connection:
     if not database.is_file():
         raise OperationsError(f"{database} is no file")
     uri = f"file:{quote(os.fsencode(database.absolute()))}?mode=ro"
-    connection = sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None)
     try:
-        distrust(connection)
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        connection = opened_untrusted(uri, timeout=_TIMEOUT_SECONDS)
     except sqlite3.DatabaseError as error:
-        connection.close()
         if error.sqlite_errorname == "SQLITE_NOTADB":
             raise OperationsError(f"{database} is no SQLite database, or it is encrypted") from None
         raise
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
         connection.close()
         raise

@@ -2,7 +2,7 @@
 
 Invariants:
 - It is opened as what no one changes (``immutable``): nothing is written, and no file made.
-- Nothing in it is trusted: no function of a program is called by its schema.
+- Nothing in it is trusted: it is opened with the profile ``untrusted``.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import oxlite
 from oxlite import harmless, sqlite3
 from oxlite.operations.errors import VerificationFailed
 
@@ -22,7 +23,7 @@ __all__ = [
     "Stage",
     "contents",
     "digest",
-    "distrust",
+    "opened_untrusted",
     "quoted",
     "row_counts",
     "silent",
@@ -38,6 +39,8 @@ def silent(_what: str, _done: int, _of: int) -> None:
 
 
 _SHOWN_AT_MOST: Final = 20
+_AS_COMPILED: Final = 2**31 - 1
+"""A limit that SQLite cuts to its own."""
 
 _TABLES: Final = """SELECT name FROM pragma_table_list
 WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT IN ('sqlite_schema')
@@ -80,9 +83,7 @@ def verified(path: Path) -> Contents:
     """
     try:
         uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
-            distrust(connection)
-            connection.execute("PRAGMA cell_size_check = ON")
+        with closing(opened_untrusted(uri)) as connection:
             unchecked: list[str] = []
             try:
                 errors = _errors(connection, str(_SHOWN_AT_MOST))
@@ -98,10 +99,32 @@ def verified(path: Path) -> Contents:
         raise VerificationFailed(f"{path} cannot be read as a database: {error}") from error
 
 
-def distrust(connection: sqlite3.Connection) -> None:
-    """Have a connection read a stranger's file: its schema calls no function of a program's."""
-    connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-    connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
+def opened_untrusted(uri: str, *, timeout: float = 5.0) -> sqlite3.Connection:
+    """A connection to what a stranger may have made, with the profile ``untrusted``.
+
+    It registers nothing of its own: what needs a program's functions fails, and is told so.
+
+    Args:
+        uri: Of a file, whose parameters are the caller's own.
+        timeout: How long a lock is waited for, in seconds.
+
+    Raises:
+        oxlite.sqlite3.Error: It cannot be opened, or is no database.
+    """
+    connection = sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        profile="untrusted",
+        allow_no_locking=True,
+    )
+    # The profile's limits are for an application that looks for something. Here any database has to
+    # pass that SQLite takes: with a value of a gigabyte, or a table of 2,000 columns.
+    for name in oxlite.profiles()["untrusted"]:
+        if name.startswith("SQLITE_LIMIT_") and name != "SQLITE_LIMIT_ATTACHED":
+            connection.setlimit(getattr(sqlite3, name), _AS_COMPILED)
+    return connection
 
 
 def _errors(connection: sqlite3.Connection, what: str) -> list[str]:

@@ -1,14 +1,10 @@
 """The database opened, as one opens the file of a stranger.
 
 Invariants:
-- Nothing is written. ``query_only`` lets no statement write, an authorizer refuses what could end
-  that, other files and pragmas that act, and a connection that closes makes no checkpoint of a
-  WAL that was there before. The file is opened for writing all the same: SQLite forgets the CHECK
-  constraints of a file that it opens read-only (``sqlite3AddCheckConstraint``; measured), and such
-  a connection would leave ``-wal`` and ``-shm`` beside a WAL database. Only where a journal lies
-  there that somebody has to roll back, it is opened read-only.
-- Nothing that the file contains is believed or run: no function of a schema's that could do harm
-  (``trusted_schema``), no trigger, no view, no shadow table (defensive), cells are checked.
+- Nothing is written, and nothing that the file contains is believed or run: it is opened with the
+  profile ``untrusted`` (``docs/profiles.md``). Beyond that an authorizer lets no statement end it,
+  and refuses other files and pragmas that act. A file with a journal beside it that somebody has to
+  roll back is opened read-only, so that SQLite forgets its CHECK constraints.
 - No wait and no query is without an end.
 
 Source: https://sqlite.org/security.html, "Untrusted SQLite Database Files".
@@ -22,6 +18,7 @@ from typing import Any, Final
 
 from oxlite import sqlite3
 from oxlite.operations.doctor.place import Place, may_write
+from oxlite.operations.verification import opened_untrusted
 
 __all__ = ["Content", "can_be_hot", "opened", "text", "would_leave_strange_files"]
 
@@ -31,11 +28,11 @@ _LEAST_SECONDS: Final = 0.001
 _TICK_STEPS: Final = 20_000
 _TELL_EVERY_SECONDS: Final = 0.1
 
-# A function of a schema makes nothing larger, and no value that is larger is looked at.
+# Beyond the profile's: what other programs make has to be examined as well, with as many columns
+# and terms as SQLite takes. No value that is larger is looked at.
 _LIMITS: Final = {
     "SQLITE_LIMIT_LENGTH": 128 << 20,
     "SQLITE_LIMIT_SQL_LENGTH": 16_000_000,
-    "SQLITE_LIMIT_ATTACHED": 0,
     "SQLITE_LIMIT_TRIGGER_DEPTH": 1,
     "SQLITE_LIMIT_WORKER_THREADS": 0,
     "SQLITE_LIMIT_LIKE_PATTERN_LENGTH": 1_000,
@@ -162,28 +159,14 @@ def opened(
     Raises:
         oxlite.sqlite3.Error: It cannot be opened or read.
     """
-    connection = sqlite3.connect(
-        f"{place.path.as_uri()}?mode={'ro' if can_be_hot(place) else 'rw'}",
-        uri=True,
-        timeout=_LOCK_SECONDS,
-        isolation_level=None,
-        busy="fair",
-    )
+    connection = opened_untrusted(place.path.as_uri(), timeout=_LOCK_SECONDS)
     try:
         for name, limit in _LIMITS.items():
             connection.setlimit(getattr(sqlite3, name), limit)
         connection.text_factory = text
-        for switch, is_on in (
-            (sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True),
-            (sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False),
-            (sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False),
-            (sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False),
-            (sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, "-wal" in place.sidecars),
-        ):
-            connection.setconfig(switch, is_on)
-        for pragma in ("query_only", "cell_size_check"):
-            connection.execute(f"PRAGMA {pragma} = ON")
-        connection.execute("PRAGMA mmap_size = 0")  # who cuts the file meanwhile would end us
+        # The profile looks whether there is something in it; here nothing at all is taken away.
+        keeps_wal = "-wal" in place.sidecars
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_wal)
         connection.set_authorizer(_authorize)
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         yield Content(connection, is_quick=is_quick, progress=progress)

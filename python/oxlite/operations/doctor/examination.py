@@ -59,7 +59,7 @@ def examine(
     Args:
         path: An existing file.
         profile: The profile of the application that uses it: ``stock``, ``web``, ``durable``,
-            ``cache``.
+            ``cache``, ``untrusted``.
         quick: Whether to stop each check after ten seconds, and leave out what compares indexes
             with their tables. Without it ``integrity_check`` reads all of the file and keeps a
             snapshot meanwhile, so that the WAL of a busy database grows.
@@ -171,7 +171,8 @@ def _doors(place: Place, profile: str) -> Iterator[Mapping[str, Any]]:
     header = place.header
     is_still = header is not None and header.is_wal and "-wal" not in place.sidecars
     uri = f"{place.path.as_uri()}?mode={'rw' if is_still else 'ro'}"
-    wanted = {name: str(value) for name, value in oxlite.profiles()[profile].items()}
+    promised = oxlite.profiles()[profile]
+    wanted = {name: str(promised[name]) for name in _SHOWN if name in promised}
     for door, own in _DOORS.items():
         connection = oxlite.connect(
             uri, uri=True, timeout=1.0, profile=cast(Any, own or profile), journal="keep"
