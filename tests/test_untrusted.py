@@ -560,6 +560,11 @@ def test_a_wal_that_came_with_it_is_read_and_stays(
     after = folder(path)
     after.pop(f"{path.name}-shm")  # as SQLite has it, where the WAL is not taken in
     assert after == before
+    with oxlite.Database(path, profile="untrusted") as database:
+        assert database.query("SELECT * FROM t") == ROWS
+    after = folder(path)
+    after.pop(f"{path.name}-shm")
+    assert after == before
 
 
 KILLED = """
@@ -583,6 +588,7 @@ def test_a_hot_journal_is_not_rolled_back(opened: Opened, path: Path, uri: str) 
         sqlite3.OperationalError, match=r"in the midst of a change.*-journal.*open a copy of both"
     ) as raised:
         opened(uri.format(path), uri=True)
+    assert str(raised.value).endswith("or move the journal away")
     assert raised.value.sqlite_errorname == "SQLITE_READONLY_ROLLBACK"
     assert folder(path) == before
     copy = path.with_name("copy.db")
@@ -619,7 +625,7 @@ def test_what_is_no_file_beside_it_is_not_opened(
     else:
         beside.mkdir()
     with pytest.raises(
-        sqlite3.OperationalError, match=rf"{suffix}' beside it is no regular file; move it away"
+        sqlite3.OperationalError, match=rf"{suffix}' is no regular file; move it away$"
     ):
         opened(path)
     assert (tmp_path / "secret").read_bytes() == b"not theirs"
@@ -645,6 +651,9 @@ def test_a_missing_file_is_not_made(opened: Opened, path: Path) -> None:
             opened(name, uri=uri)
     with pytest.raises(sqlite3.OperationalError, match="is a directory"):
         opened(path.parent)
+    os.mkfifo(path.parent.with_name("pipe"))
+    with pytest.raises(sqlite3.OperationalError, match="pipe' is no regular file"):
+        opened(path.parent.with_name("pipe"))
     with pytest.raises(ValueError, match="allow_no_locking"):
         opened(f"file:{path}?immutable=1", uri=True)
     assert folder(path) == {}

@@ -72,10 +72,9 @@ impl Connection {
         let explain =
             |error: oxlite_sqlite::Error| cannot_open::explained(error, &options.name, options.uri);
         let raw = match is_for_strangers {
-            true => strangers::open(&options.name, flags),
-            false => oxlite_sqlite::Connection::open(&options.name, flags),
+            true => strangers::open(&options.name, flags, explain)?,
+            false => oxlite_sqlite::Connection::open(&options.name, flags).map_err(explain)?,
         };
-        let raw = raw.map_err(explain)?;
         let deadline = Arc::new(Deadline::new(options.is_cancelled));
         let (applied, writer, log, activity, shared) = {
             // Nobody else knows the connection yet, so it is open and free.

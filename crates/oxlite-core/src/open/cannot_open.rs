@@ -21,6 +21,9 @@ pub(crate) fn explained(
     match error.primary_code() {
         codes::SQLITE_CANTOPEN => error.with_context(&reason(name, uri)),
         codes::SQLITE_READONLY => error.with_context(&reason_for_writing(name, uri)),
+        codes::SQLITE_IOERR if is_irregular(name, uri) => {
+            error.with_context(&format!(": '{}' is no regular file", shown(name, uri)))
+        }
         codes::SQLITE_NOTADB | codes::SQLITE_CORRUPT => {
             error.with_context(&format!(": '{}'", shown(name, uri)))
         }
@@ -64,6 +67,12 @@ fn reason_for_writing(name: &CStr, uri: bool) -> String {
         }
         _ => format!(": '{shown}'"),
     }
+}
+
+/// Whether it is something else than a file, such as a FIFO.
+fn is_irregular(name: &CStr, uri: bool) -> bool {
+    let metadata = path_of(name, uri).and_then(|path| fs::metadata(path).ok());
+    metadata.is_some_and(|metadata| !metadata.is_file())
 }
 
 /// The database's name as users know it: the path, where there is one.

@@ -21,13 +21,17 @@ use oxlite_sqlite::{Connection, Error, OpenFlags, Result, codes};
 use crate::file::beside;
 use crate::text::harmless;
 
-/// Opens it, as `flags` say but for what this module is about.
-pub(crate) fn open(name: &CStr, flags: OpenFlags) -> Result<Connection> {
+/// Opens it, as `flags` say but for what this module is about. `explain` says why SQLite could not.
+pub(crate) fn open(
+    name: &CStr,
+    flags: OpenFlags,
+    explain: impl Fn(Error) -> Error,
+) -> Result<Connection> {
     let flags = OpenFlags {
         must_exist: true,
         ..flags
     };
-    let connection = Connection::open(name, flags)?;
+    let connection = Connection::open(name, flags).map_err(&explain)?;
     // Nobody else knows it yet, so it is open and free.
     let seen = connection.lock().ok();
     let seen = seen.and_then(|locked| Some((locked.path()?, locked.is_read_only())));
@@ -48,7 +52,7 @@ pub(crate) fn open(name: &CStr, flags: OpenFlags) -> Result<Connection> {
     };
     Connection::open(name, flags).map_err(|error| match error.primary_code() {
         codes::SQLITE_PERM => rollback_refused(&path), // the URI says mode=rw
-        _ => error,
+        _ => explain(error),
     })
 }
 
@@ -158,16 +162,14 @@ fn rollback_refused(path: &Path) -> Error {
     )
 }
 
+/// Refuses what SQLite would wait for, or not open without saying why.
 fn refuse_irregular(file: &Path) -> Result<()> {
     match fs::symlink_metadata(file) {
         Ok(metadata) if !metadata.is_file() => {
             let shown = harmless(&file.to_string_lossy()).into_owned();
             Err(Error::new(
                 codes::SQLITE_CANTOPEN,
-                format!(
-                    "unable to open database file: '{shown}' beside it is no regular file; move it \
-                     away"
-                ),
+                format!("unable to open database file: '{shown}' is no regular file; move it away"),
             ))
         }
         _ => Ok(()),
