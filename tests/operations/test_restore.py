@@ -14,7 +14,14 @@ from tests.operations.databases import filled, numbers, python, writing
 
 import oxlite
 from oxlite import operations
-from oxlite.operations import Backup, DatabaseInUse, OperationsError, VerificationFailed, restore
+from oxlite.operations import (
+    Backup,
+    DatabaseInUse,
+    OperationsError,
+    VerificationFailed,
+    doctor,
+    restore,
+)
 
 HOLDS = """
 import sys
@@ -323,3 +330,77 @@ def test_a_restored_database_has_the_rights_of_what_was_there(made: Backup, data
     assert restore(made.path, database.with_name("new.db")).path.stat().st_mode & 0o777 == 0o600
     database.chmod(0o640)
     assert restore(made.path, database).path.stat().st_mode & 0o777 == 0o640
+
+
+# Ends itself before it changes a name for the given time.
+_DIES = """
+import os, signal, sys
+from oxlite.operations import restore
+left = int(sys.argv[3])
+def die(event, arguments):
+    global left
+    if event in ("os.link", "os.rename", "os.remove", "os.rmdir", "os.mkdir"):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(die)
+restore(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_whoever_is_killed_at_any_step_leaves_one_database_and_all_that_was_there(
+    made: Backup, database: Path
+) -> None:
+    old, new = list(range(1, 1000)), list(range(1, 1001))
+    seen_twice = 0
+    for step in range(1, 100):
+        done = subprocess.run(
+            [sys.executable, "-c", _DIES, made.path, database, str(step)], check=False
+        )
+        assert done.returncode in (0, -signal.SIGKILL)
+        is_double = database.stat().st_nlink > 1 and numbers(database) == old
+        seen_twice += is_double
+        assert numbers(database) in (old, new)
+        if is_double:
+            assert "hard-links" in {one.code for one in doctor.examine(database).findings}
+        elif numbers(database) == new:
+            assert [numbers(path) for path in database.parent.glob("app.db.before-*")] == [old]
+        # The next one makes it whole.
+        last = restore(made.path, database)
+        assert last.kept_as is not None
+        files = [database, *database.parent.glob("app.db.before-*")]
+        assert [path.stat().st_nlink for path in files] == [1] * len(files)
+        assert any(numbers(path) == old for path in files)
+        assert left_in(database.parent) == []
+        if done.returncode == 0:
+            break
+        for path in files[1:]:
+            path.unlink()
+        with closing(stdlib.connect(database)) as connection:
+            connection.execute("DELETE FROM t WHERE x = 1000")
+            connection.commit()
+    assert step > 6
+    assert seen_twice
+
+
+def test_a_second_name_that_somebody_uses_stays(made: Backup, database: Path) -> None:
+    used = database.with_name("app.db.before-20260101T000000Z")
+    os.link(database, used)
+    Path(f"{used}-wal").write_bytes(b"rows of his")
+    restore(made.path, database)
+    assert Path(f"{used}-wal").read_bytes() == b"rows of his"
+    assert used.exists()
+
+
+def test_without_hard_links_the_old_file_is_copied(
+    made: Backup, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    done = restore(made.path, database)
+    assert done.kept_as is not None
+    assert numbers(done.kept_as) == list(range(1, 1000))
+    assert numbers(database) == list(range(1, 1001))
+    assert left_in(database.parent) == []

@@ -31,7 +31,7 @@ from oxlite.operations.online_copy import copy_online
 from oxlite.operations.partial import Partial, remove_abandoned, sync_directory, timed_path
 from oxlite.operations.verification import Contents, Stage, digest, silent, verified
 
-__all__ = ["Restored", "restore"]
+__all__ = ["Restored", "names_of_a_killed_restore", "restore"]
 
 _PENDING_BYTE: Final = 0x40000000
 _LOCK_BYTES: Final = 512
@@ -145,15 +145,44 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
     with _locked(target):
         _refuse_if_open(target, but=os.getpid())
         _refuse_if_unwritten(target)
+        for name in names_of_a_killed_restore(target):
+            name.unlink()
         kept = timed_path(Path(f"{target}.before-"))
         try:
             os.link(target, kept)
         except OSError:  # a file system without hard links
-            shutil.copy2(target, kept)
+            with Partial(kept) as copy:
+                shutil.copy2(target, copy.path)
+                copy.finish(kept)
         _move_sidecars(target, kept)
         sync_directory(target.parent)
         partial.replace(target)
     return kept
+
+
+def names_of_a_killed_restore(database: Path) -> list[Path]:
+    """Names beside a database, for its own file, under which a restore has meant to keep it.
+
+    For a moment the old file has both names. Who is killed in that moment leaves both, and nothing
+    was restored. Whoever opened it by the second one would see no WAL or journal of the first.
+    A name that has a WAL or a journal of its own is left out: somebody has used it.
+
+    Args:
+        database: Its path, resolved.
+
+    Raises:
+        OSError: Its directory cannot be read.
+    """
+    own = database.stat()
+    if own.st_nlink == 1:
+        return []
+    return [
+        path
+        for path in sorted(database.parent.iterdir())
+        if path.name.startswith(f"{database.name}.before-")
+        and os.path.samestat(path.lstat(), own)
+        and not any(_size(Path(f"{path}{suffix}")) for suffix in ("-wal", "-journal"))
+    ]
 
 
 def _refuse_if_open(target: Path, but: int | None = None) -> None:

@@ -252,6 +252,26 @@ def a_second_name(ward: Ward) -> None:
     os.link(ward.path, ward.directory / "same.db")
 
 
+@sick("hard-links", by_shell)
+def a_restore_that_was_killed(ward: Ward) -> None:
+    """In the moment in which the old file has the name under which it is to be kept, too."""
+    plain(ward)
+    program = """
+import os, signal
+from oxlite.operations import restore
+def die(event, arguments):
+    if event == "os.rename" and str(arguments[1]) == path:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(die)
+restore(sys.argv[2], path)
+"""
+    backup = ward.directory / "other.db"
+    shutil.copy(ward.path, backup)
+    program = "import sys\npath = sys.argv[1]" + program
+    done = subprocess.run([sys.executable, "-c", program, ward.path, backup], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
 @sick("file-read-only", by_shell)
 def a_file_that_nobody_may_write(ward: Ward) -> None:
     plain(ward)

@@ -12,6 +12,7 @@ from typing import Final
 from oxlite.operations.doctor.place import MAGIC, OXLITES, SIDECARS, Place, may_write
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
+from oxlite.operations.restore import names_of_a_killed_restore
 
 __all__ = ["CHECKS", "ILLNESSES", "NO_DATABASE", "UNREADABLE"]
 
@@ -202,7 +203,18 @@ def _check_length(subject: Subject) -> Iterator[Finding]:
 def _check_links(subject: Subject) -> Iterator[Finding]:
     """Whether it has several names: https://sqlite.org/howtocorrupt.html, 2.5."""
     count = subject.place.status.st_nlink
-    if count > 1:
+    if count < 2:
+        return
+    left = _left_by_a_restore(subject.place.path)
+    for name in left:
+        other = shlex.quote(str(name))
+        yield _LINKS.found(
+            f"{name.name} is another name of the file: a restore was killed in the midst, and"
+            " has restored nothing.",
+            # A restore that is still at it has two names as well, for a moment.
+            f"test {subject.name} -ef {other} && rm {other}",
+        )
+    if count - len(left) > 1:
         yield _LINKS.found(
             f"The file has {count} names (hard links).",
             f"cp --preserve {subject.name} {subject.beside('.copy')} && mv"
@@ -286,6 +298,13 @@ def _check_wal_belongs(subject: Subject) -> Iterator[Finding]:
             f"mv {subject.beside('-wal')} {subject.beside('-wal.stray')}"
             f" && rm -f {subject.beside('-shm')}",
         )
+
+
+def _left_by_a_restore(path: Path) -> list[Path]:
+    try:
+        return names_of_a_killed_restore(path)
+    except OSError:  # the directory cannot be read
+        return []
 
 
 def _is_for_the_same(place: Place, suffix: str) -> bool:
