@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3 as stdlib
 import stat
 import subprocess
@@ -409,3 +410,35 @@ def test_odd_schemas_have_backups(tmp_path: Path) -> None:
     assert contents.foreign_key_violations is None
     assert contents.rows["u"] == contents.rows["child"] == 1
     assert set(contents.unchecked) >= {"t"}
+
+
+def test_two_hosts_that_share_a_directory_have_two_rotations(
+    database: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "shared"
+    target.mkdir()
+    for host in ("one", "two", "one", None, None):
+        name = f"{host}-{time.monotonic_ns()}.db"
+        backup(database, target / name, host=host)
+    here = [one for one in backups_in(target) if one.name.startswith("None")]
+    assert {one.manifest.host for one in here} == {socket.gethostname()}
+    assert prune(target, database=database, host="two", keep=0) == []
+    assert [one.path for one in prune(target, database=database, keep=0)] == [here[0].path]
+    assert [one.manifest.host for one in prune(target, keep=0)] == ["one"]
+    assert len(backups_in(target)) == 3
+
+
+def test_a_manifest_that_names_no_host_is_read_and_nobodys(database: Path, tmp_path: Path) -> None:
+    target = tmp_path / "shared"
+    target.mkdir()
+    for name in ("old", "older"):
+        made = backup(database, target / f"{name}.db")
+        path = target / f"{name}.db.json"
+        said = json.loads(path.read_text())
+        del said["host"]
+        path.write_text(json.dumps(said))
+    backup(database, target)
+    assert [one.manifest.host for one in backups_in(target)][:2] == [None, None]
+    assert operations.restore(made.path, tmp_path / "back.db").was_proved
+    assert prune(target, database=database, keep=0) == []
+    assert [one.name for one in prune(target, keep=0)] == ["old"]

@@ -90,3 +90,15 @@ def test_the_commands(database: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["restore", str(tmp_path / "gone"), app]) == 2
     assert main(["backup", str(tmp_path / "gone"), str(backups)]) == 2
     assert "there is no" in shown(capsys)
+
+
+def test_of_a_database_that_has_moved_all_snapshots_are_its_own(
+    database: Path, tmp_path: Path
+) -> None:
+    operations.create_snapshot(database, "before")
+    moved = tmp_path / "other" / "new.db"
+    moved.parent.mkdir()
+    database.rename(moved)
+    database.with_name("app.db.snapshots").rename(moved.with_name("new.db.snapshots"))
+    operations.create_snapshot(moved, "after")
+    assert [one.name for one in operations.prune_snapshots(moved, keep=1)] == ["before"]

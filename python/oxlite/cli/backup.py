@@ -59,6 +59,15 @@ def backup(
             show_default=False,
         ),
     ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The host that the database is on, where several back up into one directory."
+            " [dim]\\[default: what this machine calls itself][/dim]",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was made as JSON and nothing else.")
     ] = False,
@@ -89,6 +98,7 @@ def backup(
             compress=compress,
             bytes_per_second=None if rate is None else rate * (1 << 20),
             nice=nice,
+            host=host,
             stage=stage,
         )
     deleted = []
@@ -96,6 +106,7 @@ def backup(
         deleted = operations.prune(
             made.path.parent,
             database=database,
+            host=host,
             keep=keep,
             keep_for=None if keep_days is None else timedelta(days=keep_days),
         )

@@ -6,7 +6,8 @@ Invariants:
 """
 
 import os
-from collections.abc import Iterable
+import socket
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial as bound
@@ -35,7 +36,7 @@ from oxlite.operations.partial import (
 )
 from oxlite.operations.verification import Stage, digest, silent, verified
 
-__all__ = ["Backup", "backup", "backups_in", "prune"]
+__all__ = ["Backup", "backup", "backups_in", "backups_of", "prune", "prune_each"]
 
 _SUFFIX: Final = ".db"
 
@@ -73,6 +74,7 @@ def backup(
     compress: bool = False,
     bytes_per_second: float | None = None,
     nice: int = NICE,
+    host: str | None = None,
     stage: Stage | None = None,
 ) -> Backup:
     """Copy a database that others use meanwhile, and verify the copy.
@@ -84,6 +86,8 @@ def backup(
         compress: Whether it is compressed (Zstandard).
         bytes_per_second: How fast it is copied at the most, as long as the WAL allows it.
         nice: By how much it gives way to others who want the processor (Linux): see nice(2).
+        host: The host that the database is on, for the manifest; by default what this machine
+            calls itself. Where that is another name each time, as in a container, say one.
         stage: Called with what is being done, in a thread of its own.
 
     Returns:
@@ -95,7 +99,9 @@ def backup(
         oxlite.sqlite3.Error: The database cannot be read.
         OSError: The backup cannot be written.
     """
-    make = bound(_made, Path(database), Path(target), compress, bytes_per_second, stage)
+    make = bound(
+        _made, Path(database), Path(target), compress, bytes_per_second, _host(host), stage
+    )
     return nicely(make, nice)
 
 
@@ -104,6 +110,7 @@ def _made(
     given: Path,
     compress: bool,
     bytes_per_second: float | None,
+    host: str,
     stage: Stage | None,
 ) -> Backup:
     directory = given if given.is_dir() else given.parent
@@ -141,6 +148,7 @@ def _made(
             compression="zstd" if compress else None,
             contents=contents,
             sqlite_version=sqlite3.sqlite_version,
+            host=host,
         )
         whole.take_rights(source)
         whole.sync()
@@ -187,21 +195,41 @@ def backups_in(directory: str | os.PathLike[str]) -> list[Backup]:
     return sorted(found, key=lambda one: (one.manifest.sequence, one.path.name))
 
 
+def backups_of(
+    database: str | os.PathLike[str], directory: str | os.PathLike[str], host: str | None = None
+) -> list[Backup]:
+    """The backups of a database of this host in a directory, the first first.
+
+    Args:
+        database: The database.
+        directory: Their directory, which other databases and other hosts may share.
+        host: The host that the database is on, if it is not what this machine calls itself.
+
+    Raises:
+        OSError: The directory cannot be read.
+    """
+    wanted = (_host(host), str(Path(database).resolve()))
+    return [one for one in backups_in(directory) if _source(one) == wanted]
+
+
 def prune(
     directory: str | os.PathLike[str],
     *,
     database: str | os.PathLike[str] | None = None,
+    host: str | None = None,
     keep: int | None = None,
     keep_for: timedelta | None = None,
 ) -> list[Backup]:
     """Delete old backups of a directory.
 
-    Of each database one is kept if it is among the last ``keep``, or younger than ``keep_for``; and
-    the last one whose file has the size that it had, in any case.
+    Of each database of each host one is kept if it is among the last ``keep``, or younger than
+    ``keep_for``; and the last one whose file has the size that it had, in any case.
 
     Args:
         directory: Their directory.
-        database: Only those of this one.
+        database: Only those of this one, on one host. Backups that do not say of which host they
+            are, as those of the first versions, stay.
+        host: The host of that database; by default what this machine calls itself.
         keep: How many are kept.
         keep_for: For how long.
 
@@ -212,35 +240,50 @@ def prune(
         ValueError: Nothing is said, or less than nothing.
         OSError: The directory cannot be read, or one cannot be deleted.
     """
+    find = bound(backups_in, directory)
+    if database is not None:
+        find = bound(backups_of, database, directory, host)
+    return prune_each(Path(directory), find, _source, keep, keep_for)
+
+
+def prune_each(
+    directory: Path,
+    find: Callable[[], list[Backup]],
+    rotation: Callable[[Backup], Hashable],
+    keep: int | None,
+    keep_for: timedelta | None,
+) -> list[Backup]:
+    """Delete old ones of those that are found: of each rotation some are kept, see ``prune``."""
     if keep is None and keep_for is None:
         raise ValueError("say how many are kept, or for how long")
     if (keep is not None and keep < 0) or (keep_for is not None and keep_for < timedelta(0)):
         raise ValueError("what is kept is not less than nothing")
-    remove_abandoned(Path(directory))
-    with alone_in(Path(directory)):
-        remove_orphans(Path(directory))
-        found = backups_in(directory)
-        if database is not None:
-            source = str(Path(database).resolve())
-            found = [one for one in found if one.manifest.source == source]
-        old = _old(found, keep, keep_for)
+    remove_abandoned(directory)
+    with alone_in(directory):
+        remove_orphans(directory)
+        rotations: dict[Hashable, list[Backup]] = {}
+        for one in find():
+            rotations.setdefault(rotation(one), []).append(one)
+        old = [one for found in rotations.values() for one in _old(found, keep, keep_for)]
         for one in old:
             # A backup without a manifest would stay for ever; a manifest alone is an orphan.
             for path in (one.path, manifest_path(one.path), *_sidecars(one.path)):
                 path.unlink(missing_ok=True)
         if old:
-            sync_directory(Path(directory))
+            sync_directory(directory)
     return old
 
 
+def _host(given: str | None) -> str:
+    return given or socket.gethostname()
+
+
+def _source(one: Backup) -> tuple[str | None, str]:
+    """What it is a backup of: a path says little where hosts share a directory."""
+    return one.manifest.host, one.manifest.source
+
+
 def _old(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> list[Backup]:
-    by_source: dict[str, list[Backup]] = {}
-    for one in found:
-        by_source.setdefault(one.manifest.source, []).append(one)
-    return [one for of_one in by_source.values() for one in _old_of_one(of_one, keep, keep_for)]
-
-
-def _old_of_one(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> list[Backup]:
     kept = set(_last(found, keep or 0))
     if keep_for is not None:
         now = datetime.now(UTC)

@@ -48,6 +48,7 @@ class Manifest:
         compression: ``zstd`` or ``None``.
         contents: What is in it.
         sqlite_version: By which it was made.
+        host: The host that the database is on; ``None`` in manifests of the first versions.
     """
 
     sequence: int
@@ -59,6 +60,7 @@ class Manifest:
     compression: Literal["zstd"] | None
     contents: Contents
     sqlite_version: str
+    host: str | None = None
 
 
 def manifest_as_json(manifest: Manifest) -> dict[str, Any]:

@@ -6,10 +6,11 @@ They are in the directory ``NAME.snapshots``, and are what ``backups`` has.
 import os
 import re
 from datetime import timedelta
+from functools import partial as bound
 from pathlib import Path
 from typing import Final
 
-from oxlite.operations.backups import Backup, backup, backups_in, prune
+from oxlite.operations.backups import Backup, backup, backups_in, prune_each
 from oxlite.operations.errors import OperationsError
 from oxlite.operations.restore import Restored, restore
 from oxlite.operations.verification import Stage
@@ -84,9 +85,11 @@ def prune_snapshots(
     keep: int | None = None,
     keep_for: timedelta | None = None,
 ) -> list[Backup]:
-    """Delete old ones: see ``prune``."""
+    """Delete old ones: see ``prune``. All in its directory are the database's, wherever it was."""
     directory = snapshots_directory(database)
-    return prune(directory, keep=keep, keep_for=keep_for) if directory.is_dir() else []
+    if not directory.is_dir():
+        return []
+    return prune_each(directory, bound(backups_in, directory), lambda _one: None, keep, keep_for)
 
 
 def _checked(name: str) -> str:

@@ -10,6 +10,7 @@ from tests.operations.databases import filled
 
 from oxlite import operations
 from oxlite.cli import main
+from oxlite.operations.backups import backups_of
 from oxlite.operations.doctor import examine
 
 
@@ -24,12 +25,17 @@ def test_backups_are_judged_and_the_mend_makes_one(tmp_path: Path) -> None:
     backups.mkdir()
     operations.backup(filled(tmp_path / "other.db", 1), backups)
 
+    # Another host's, of a database of the same name.
+    operations.backup(database, backups, host="elsewhere")
+
+    [first] = [one for one in examine(database, backups=backups).findings if "backup" in one.code]
+    assert "backups from another host: elsewhere" in first.what
     missing = found(database, backups)
     assert missing.keys() == {"backup-missing"}
     assert main(shlex.split(missing["backup-missing"])[1:]) == 0
     assert found(database, backups) == {}
 
-    [made] = [one for one in operations.backups_in(backups) if "app" in one.name]
+    [made] = backups_of(database, backups)
     manifest = made.path.with_name(f"{made.path.name}.json")
     said = json.loads(manifest.read_text())
     said["created_at"] = (datetime.now(UTC) - timedelta(days=3)).isoformat()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from oxlite.operations.backups import backups_in
+from oxlite.operations.backups import backups_in, backups_of
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
 
@@ -33,9 +33,13 @@ def _check_backups(subject: Subject) -> Iterator[Finding]:
     if directory is None:
         return
     make = f"oxlite backup {subject.name} {shlex.quote(str(directory))}"
-    found = [one for one in backups_in(directory) if one.manifest.source == str(subject.place.path)]
+    found = backups_of(subject.place.path, directory)
     if not found:
-        yield _NONE.found(f"There is no backup of it in {directory}.", make)
+        path = str(subject.place.path)
+        others = {one.manifest.host for one in backups_in(directory) if one.manifest.source == path}
+        hosts = ", ".join(sorted(one or "unknown" for one in others))
+        of_others = f"; of that path there are backups from another host: {hosts}" if hosts else ""
+        yield _NONE.found(f"There is no backup of it in {directory}{of_others}.", make)
         return
     for one in found:
         if not one.is_unchanged:
