@@ -377,8 +377,38 @@ def test_no_wal_of_another_file_is_beside_a_backup(database: Path, tmp_path: Pat
     for name in ("copy.db", "next.db"):
         backup(database, tmp_path / name)
         (tmp_path / f"{name}-shm").touch()
+        (tmp_path / f"{name}-gate").touch()
     prune(tmp_path, keep=1)
     assert not (tmp_path / "copy.db-shm").exists()
+    assert not (tmp_path / "copy.db-gate").exists()
+    assert (tmp_path / "next.db-gate").exists()
+
+
+def test_a_backup_reads_each_manifest_of_its_directory_once(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        backup(database, tmp_path / f"{name}.db")
+    seen: list[str] = []
+    module = sys.modules["oxlite.operations.manifest"]
+    read = module.read_manifest
+
+    def note(path: Path) -> object:
+        seen.append(path.name)
+        return read(path)
+
+    monkeypatch.setattr(module, "read_manifest", note)
+    made = backup(database, tmp_path)
+    assert sorted(seen) == ["a.db", "b.db"]
+    assert made.manifest.sequence == 3
+
+
+def test_a_manifest_without_its_backup_keeps_no_name_taken(database: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        backup(database, tmp_path / f"{name}.db")
+        (tmp_path / f"{name}.db").unlink()
+    assert backup(database, tmp_path / "a.db").manifest.sequence == 1
+    assert not (tmp_path / "b.db.json").exists()
 
 
 def test_each_database_keeps_its_last(database: Path, tmp_path: Path) -> None:

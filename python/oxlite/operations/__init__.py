@@ -2,6 +2,7 @@
 
 ::
 
+    files          how a database begins, and what lies beside it
     partial        a file that gets its name when it is whole
     online_copy    one snapshot of a database that others use
     niceness       work that gives way to others

@@ -17,12 +17,13 @@ from typing import Final
 from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.errors import OperationsError, VerificationFailed
+from oxlite.operations.files import SQLITES, beside
 from oxlite.operations.manifest import (
     Manifest,
     manifest_path,
-    next_sequence,
+    put_in_order,
     read_manifest,
-    remove_orphans,
+    remove_if_orphan,
     write_manifest,
 )
 from oxlite.operations.niceness import NICE, nicely
@@ -117,9 +118,9 @@ def _made(
     if not directory.is_dir():
         raise OperationsError(f"there is no directory {directory}")
     remove_abandoned(directory)
-    with alone_in(directory):
-        remove_orphans(directory)
     if given is not directory:
+        with alone_in(directory):
+            remove_if_orphan(given)
         _refuse_if_taken(given)
     say = stage or silent
     like = directory / source.name
@@ -153,13 +154,13 @@ def _made(
         whole.take_rights(source)
         whole.sync()
         with alone_in(directory):
-            remove_orphans(directory)
+            sequence = put_in_order(directory)
             final = given
             if given is directory:
                 end = f"{_SUFFIX}{compression.SUFFIX if compress else ''}"
                 final = timed_path(directory / f"{source.stem}-", end)
             _refuse_if_taken(final)
-            manifest = replace(manifest, sequence=next_sequence(directory))
+            manifest = replace(manifest, sequence=sequence)
             write_manifest(final, manifest)
             try:
                 whole.finish(final)
@@ -171,7 +172,7 @@ def _made(
 
 def _refuse_if_taken(final: Path) -> None:
     # A WAL or a journal of another file would be written into it by whoever opens it.
-    for taken in (final, manifest_path(final), *_sidecars(final)):
+    for taken in (final, manifest_path(final), *beside(final, SQLITES)):
         if os.path.lexists(taken):
             raise OperationsError(f"{taken} exists: a backup takes nothing's place")
 
@@ -260,14 +261,14 @@ def prune_each(
         raise ValueError("what is kept is not less than nothing")
     remove_abandoned(directory)
     with alone_in(directory):
-        remove_orphans(directory)
+        put_in_order(directory)
         rotations: dict[Hashable, list[Backup]] = {}
         for one in find():
             rotations.setdefault(rotation(one), []).append(one)
         old = [one for found in rotations.values() for one in _old(found, keep, keep_for)]
         for one in old:
             # A backup without a manifest would stay for ever; a manifest alone is an orphan.
-            for path in (one.path, manifest_path(one.path), *_sidecars(one.path)):
+            for path in (one.path, manifest_path(one.path), *beside(one.path)):
                 path.unlink(missing_ok=True)
         if old:
             sync_directory(directory)
@@ -290,10 +291,6 @@ def _old(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> l
         kept |= {one.path for one in found if now - one.manifest.created_at < keep_for}
     kept |= set(_last([one for one in found if one.is_unchanged], 1))
     return [one for one in found if one.path not in kept]
-
-
-def _sidecars(path: Path) -> list[Path]:
-    return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
 
 
 def _last(found: list[Backup], count: int) -> Iterable[Path]:

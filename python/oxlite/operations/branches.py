@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import Final
 
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.files import beside
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.partial import Partial, alone_in, remove_abandoned
+from oxlite.operations.partial import Partial, alone_in, remove_abandoned, write_whole
 from oxlite.operations.verification import verified
 
 __all__ = ["BranchDatabase", "branch_databases", "current_branch", "database", "prune_branches"]
 
 _FIELD: Final = "{branch}"
 _RECORD: Final = ".branch.json"
-_SIDECARS: Final = ("-wal", "-shm", "-journal", "-gate")
 _HASH_CHARACTERS: Final = 8
 _NAME_CHARACTERS_AT_MOST: Final = 60
 _LINE_BYTES_AT_MOST: Final = 4096
@@ -113,15 +113,13 @@ def _make(mine: Path, theirs: Path, branch: str, parent: str) -> None:
         copied = copy_online(theirs, partial.path)
         verified(partial.path)
         partial.take_rights(theirs)
-        with Partial(_record(mine)) as record:
-            said = {"branch": branch, "parent": parent, "created_at": copied.at.isoformat()}
-            record.path.write_text(json.dumps(said) + "\n", encoding="utf-8")
-            record.replace(_record(mine))
+        said = {"branch": branch, "parent": parent, "created_at": copied.at.isoformat()}
+        write_whole(_record(mine), json.dumps(said) + "\n")
         with alone_in(mine.parent):
             if mine.exists():  # somebody has made it meanwhile
                 return
-            for suffix in _SIDECARS:  # of one that was deleted by hand
-                Path(f"{mine}{suffix}").unlink(missing_ok=True)
+            for left in beside(mine):  # of one that was deleted by hand
+                left.unlink(missing_ok=True)
             partial.finish(mine)
 
 
@@ -252,8 +250,8 @@ def prune_branches(
         if one.branch in alive or holders is None or holders:
             continue
         # The file last: its name is another one's then, who has nothing of it beside him.
-        for suffix in (*_SIDECARS, "", _RECORD):
-            Path(f"{one.path}{suffix}").unlink(missing_ok=True)
+        for path_of_it in (*beside(one.path), one.path, _record(one.path)):
+            path_of_it.unlink(missing_ok=True)
         deleted.append(one)
     return deleted
 

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from oxlite.operations.errors import OperationsError
-from oxlite.operations.partial import Partial
+from oxlite.operations.partial import write_whole
 from oxlite.operations.verification import Contents
 
 __all__ = [
     "Manifest",
     "manifest_as_json",
     "manifest_path",
-    "next_sequence",
+    "put_in_order",
     "read_manifest",
-    "remove_orphans",
+    "remove_if_orphan",
     "write_manifest",
 ]
 
@@ -83,11 +83,7 @@ def write_manifest(backup: Path, manifest: Manifest) -> None:
         OSError: It cannot be written.
     """
     text = json.dumps({"format": _FORMAT, **manifest_as_json(manifest)}, indent=1)
-    path = manifest_path(backup)
-    with Partial(path) as partial:
-        partial.path.write_text(f"{text}\n", encoding="utf-8")
-        partial.path.chmod(0o600)
-        partial.replace(path)
+    write_whole(manifest_path(backup), f"{text}\n")
 
 
 def read_manifest(backup: Path) -> Manifest | None:
@@ -139,13 +135,23 @@ def _manifests(directory: Path) -> Iterator[tuple[Path, Manifest]]:
                 yield backup, found
 
 
-def next_sequence(directory: Path) -> int:
-    """One more than the greatest in a directory."""
-    return max((one.sequence for _, one in _manifests(directory)), default=0) + 1
+def put_in_order(directory: Path) -> int:
+    """Delete manifests whose backup never got its name. Nobody gives names meanwhile.
+
+    Returns:
+        The next sequence: one more than the greatest that is left.
+    """
+    last = 0
+    for backup, manifest in list(_manifests(directory)):
+        if os.path.lexists(backup):
+            last = max(last, manifest.sequence)
+        else:
+            manifest_path(backup).unlink(missing_ok=True)
+    return last + 1
 
 
-def remove_orphans(directory: Path) -> None:
-    """Delete manifests whose backup never got its name. Nobody gives names meanwhile."""
-    for backup, _ in list(_manifests(directory)):
-        if not os.path.lexists(backup):
+def remove_if_orphan(backup: Path) -> None:
+    """Delete the manifest of a backup that never got its name. Nobody gives names meanwhile."""
+    with suppress(OperationsError, OSError):
+        if not os.path.lexists(backup) and read_manifest(backup) is not None:
             manifest_path(backup).unlink(missing_ok=True)

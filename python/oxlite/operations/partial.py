@@ -22,7 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-__all__ = ["Partial", "alone_in", "remove_abandoned", "sync_directory", "timed_path"]
+__all__ = [
+    "Partial",
+    "alone_in",
+    "remove_abandoned",
+    "sync_directory",
+    "timed_path",
+    "write_whole",
+]
 
 _SUFFIX: Final = ".partial"
 _OURS: Final = re.compile(r"\..*\.[0-9a-f]{8}\.partial", re.DOTALL)
@@ -125,6 +132,18 @@ class Partial:
         self.sync()
         self.path.replace(final)
         sync_directory(final.parent)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Have a small file there with this in it, durably: of the owner alone, never a part.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with Partial(path) as partial:
+        partial.path.write_text(text, encoding="utf-8")
+        partial.path.chmod(0o600)
+        partial.replace(path)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.backups import backup as make_backup
 from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
+from oxlite.operations.files import MAGIC, WITH_ROWS, beside
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
 from oxlite.operations.online_copy import copy_online
@@ -37,7 +38,6 @@ _PENDING_BYTE: Final = 0x40000000
 _LOCK_BYTES: Final = 512
 """What SQLite locks of a database's file (https://sqlite.org/src/file/src/os.h)."""
 
-_MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _STANDS_STILL_SECONDS: Final = 60.0
 _LIVE_PAGES_AT_ONCE: Final = 1024
@@ -181,7 +181,7 @@ def names_of_a_killed_restore(database: Path) -> list[Path]:
         for path in sorted(database.parent.iterdir())
         if path.name.startswith(f"{database.name}.before-")
         and os.path.samestat(path.lstat(), own)
-        and not any(_size(Path(f"{path}{suffix}")) for suffix in ("-wal", "-journal"))
+        and not any(map(_size, beside(path, WITH_ROWS)))
     ]
 
 
@@ -210,10 +210,9 @@ def _refuse_if_unwritten(target: Path) -> None:
     """Refuse while a database that can be read has a WAL or a journal: its rows may be there."""
     with target.open("rb") as file:
         header = file.read(_HEADER_BYTES)
-    if not header.startswith(_MAGIC):
+    if not header.startswith(MAGIC):
         return
-    left = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{target}{suffix}"))]
-    if left or header[18:20] == b"\2\2":
+    if any(map(_size, beside(target, WITH_ROWS))) or header[18:20] == b"\2\2":
         raise DatabaseInUse(
             f"{target} is in use, or could not be written back: try again when nobody uses it, or"
             " restore into the open database with --live"
@@ -257,9 +256,9 @@ def _locked(target: Path) -> Iterator[None]:
 
 def _move_sidecars(target: Path, kept: Path) -> None:
     """Nothing that belongs to the old file stays beside the new one; what has rows is kept."""
-    for suffix in ("-wal", "-journal"):
+    for left, name in zip(beside(target, WITH_ROWS), beside(kept, WITH_ROWS), strict=True):
         with suppress(FileNotFoundError):
-            Path(f"{target}{suffix}").rename(f"{kept}{suffix}")
+            left.rename(name)
     Path(f"{target}-shm").unlink(missing_ok=True)
 
 

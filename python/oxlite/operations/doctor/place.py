@@ -16,17 +16,9 @@ from oxlite.environment import ReportError
 from oxlite.environment.filesystem import file_system
 from oxlite.operations.doctor.file_bytes import first_bytes
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.files import MAGIC, SIDECARS, SQLITES
 
-__all__ = ["MAGIC", "OXLITES", "SIDECARS", "Header", "Place", "WalIndex", "look", "may_write"]
-
-OXLITES: Final = ("-gate", "-used", "-locks", "-workers")
-"""What Oxlite lays beside a database (``file/beside.rs``, ``cache``, ``tasks``)."""
-
-SIDECARS: Final = ("-wal", "-shm", "-journal", *OXLITES)
-"""What SQLite and Oxlite lay there."""
-
-MAGIC: Final = b"SQLite format 3\0"
-"""How each database begins (https://sqlite.org/fileformat2.html)."""
+__all__ = ["Header", "Place", "WalIndex", "look", "may_write"]
 
 _READ_BYTES: Final = 4096
 
@@ -173,7 +165,7 @@ def _bytes(
 ) -> dict[str, bytes]:
     wanted = {"": path} | {
         suffix: path.with_name(path.name + suffix)
-        for suffix in ("-wal", "-shm", "-journal")
+        for suffix in SQLITES
         if suffix in sidecars and stat.S_ISREG(sidecars[suffix].st_mode)
     }
     found = first_bytes(wanted, _READ_BYTES)

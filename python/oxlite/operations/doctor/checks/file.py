@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from oxlite.operations.doctor.place import MAGIC, OXLITES, SIDECARS, Place, may_write
+from oxlite.operations.doctor.place import Place, may_write
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.subject import Subject
+from oxlite.operations.files import MAGIC, OXLITES, SIDECARS
 from oxlite.operations.restore import names_of_a_killed_restore
 
 __all__ = ["CHECKS", "ILLNESSES", "NO_DATABASE", "UNREADABLE"]
