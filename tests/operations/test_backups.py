@@ -472,3 +472,35 @@ def test_a_manifest_that_names_no_host_is_read_and_nobodys(database: Path, tmp_p
     assert operations.restore(made.path, tmp_path / "back.db").was_proved
     assert prune(target, database=database, keep=0) == []
     assert [one.name for one in prune(target, keep=0)] == ["old"]
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_backup_that_was_changed_in_its_midst_is_not_the_one_that_is_kept(
+    database: Path, tmp_path: Path, compress: bool
+) -> None:
+    target = tmp_path / "backups"
+    target.mkdir()
+    made = [
+        backup(database, target / f"{number}.db", compress=compress, nice=0) for number in range(4)
+    ]
+    with made[2].path.open("r+b") as file:  # its size stays
+        file.seek(made[2].manifest.size // 2)
+        file.write(b"!")
+    with made[3].path.open("r+b") as file:
+        file.write(bytes(made[3].manifest.size))
+    assert (made[2].looks_whole, made[2].is_proved()) == (True, False)
+    assert not made[3].looks_whole
+    assert [one.name for one in prune(target, keep=1)] == ["0", "2"]
+    assert [one.name for one in backups_in(target)] == ["1", "3"]
+    made[1].path.write_bytes(b"short")
+    assert prune(target, keep=0) == []  # none can be relied on: a person looks
+
+
+def test_nothing_is_read_where_nothing_is_deleted(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup(database, tmp_path / "copy.db")
+    monkeypatch.setattr(
+        sys.modules["oxlite.operations.backups"], "digest", lambda _path: pytest.fail("read")
+    )
+    assert prune(tmp_path, keep=1) == []

@@ -2,7 +2,7 @@
 
 Invariants:
 - A backup has its name when it is whole, verified and synced; what is killed before leaves none.
-- The last one that was verified is never deleted here.
+- The last one that is what was verified is never deleted here.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Final
 from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.errors import OperationsError, VerificationFailed
-from oxlite.operations.files import SQLITES, beside
+from oxlite.operations.files import MAGIC, SQLITES, beside
 from oxlite.operations.manifest import (
     Manifest,
     manifest_path,
@@ -60,10 +60,23 @@ class Backup:
         return self.path.name.removesuffix(compression.SUFFIX).removesuffix(_SUFFIX)
 
     @property
-    def is_unchanged(self) -> bool:
-        """Whether its file has the size that it had; ``restore`` compares all of it."""
+    def looks_whole(self) -> bool:
+        """Whether its file has the size that it had, and begins as one of its kind: what is cheap.
+
+        Bytes that have changed since are not seen; ``is_proved`` and ``restore`` compare all of it.
+        """
+        begin = MAGIC if self.manifest.compression is None else compression.MAGIC
         try:
-            return self.path.stat().st_size == self.manifest.size
+            with self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                return size == self.manifest.size and file.read(len(begin)) in (begin, b"")
+        except OSError:
+            return False
+
+    def is_proved(self) -> bool:
+        """Whether its file is what was verified, by its checksum: all of it is read."""
+        try:
+            return self.looks_whole and digest(self.path) == self.manifest.sha256
         except OSError:
             return False
 
@@ -224,7 +237,8 @@ def prune(
     """Delete old backups of a directory.
 
     Of each database of each host one is kept if it is among the last ``keep``, or younger than
-    ``keep_for``; and the last one whose file has the size that it had, in any case.
+    ``keep_for``; and the last one that is what was verified, by its checksum, in any case. Where
+    none is, none is deleted.
 
     Args:
         directory: Their directory.
@@ -289,8 +303,13 @@ def _old(found: list[Backup], keep: int | None, keep_for: timedelta | None) -> l
     if keep_for is not None:
         now = datetime.now(UTC)
         kept |= {one.path for one in found if now - one.manifest.created_at < keep_for}
-    kept |= set(_last([one for one in found if one.is_unchanged], 1))
-    return [one for one in found if one.path not in kept]
+    if all(one.path in kept for one in found):
+        return []
+    # What is kept by its number or age may have been damaged meanwhile.
+    proved = next((one for one in reversed(found) if one.is_proved()), None)
+    if proved is None:
+        return []
+    return [one for one in found if one.path not in kept | {proved.path}]
 
 
 def _last(found: list[Backup], count: int) -> Iterable[Path]:

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from oxlite.operations.errors import OperationsError, VerificationFailed
 
-__all__ = ["SUFFIX", "compress", "decompress"]
+__all__ = ["MAGIC", "SUFFIX", "compress", "decompress"]
 
 SUFFIX: Final = ".zst"
+MAGIC: Final = b"\x28\xb5\x2f\xfd"
+"""How each frame begins (RFC 8878, 3.1.1)."""
 _LEVEL: Final = 3
 _CHUNK_BYTES: Final = 1 << 20
 

@@ -42,9 +42,12 @@ def _check_backups(subject: Subject) -> Iterator[Finding]:
         yield _NONE.found(f"There is no backup of it in {directory}{of_others}.", make)
         return
     for one in found:
-        if not one.is_unchanged:
-            yield _CHANGED.found(f"{one.path} has another size than when it was verified.", make)
-    whole = [one for one in found if one.is_unchanged]
+        if not one.looks_whole:
+            yield _CHANGED.found(
+                f"{one.path} has another size than when it was verified, or begins differently.",
+                make,
+            )
+    whole = [one for one in found if one.looks_whole]
     if not whole:
         yield _NONE.found(f"No backup of it in {directory} is whole.", make)
         return
