@@ -19,6 +19,7 @@ from tests.operations.databases import filled, numbers, python, writing
 
 import oxlite
 from oxlite import operations
+from oxlite.cli import main
 from oxlite.operations import OperationsError, VerificationFailed, backup, backups_in, prune
 
 
@@ -504,3 +505,60 @@ def test_nothing_is_read_where_nothing_is_deleted(
         sys.modules["oxlite.operations.backups"], "digest", lambda _path: pytest.fail("read")
     )
     assert prune(tmp_path, keep=1) == []
+
+
+def test_rows_that_the_schema_forbids_are_told_and_hide_no_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "app.db"
+    with closing(stdlib.connect(path)) as connection:
+        connection.executescript(
+            """PRAGMA journal_mode = WAL; PRAGMA ignore_check_constraints = ON;
+            CREATE TABLE t (x CHECK (x > 0), y TEXT); CREATE INDEX i ON t (y);
+            WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n WHERE v < 30)
+            INSERT INTO t SELECT -1, v FROM n;
+            CREATE TABLE u (x); INSERT INTO u VALUES (NULL); PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = 'CREATE TABLE u (x NOT NULL)' WHERE name = 'u';"""
+        )
+    said = {"CHECK constraint failed in t": 30, "NULL value in u.x": 1}
+    made = backup(path, tmp_path / "copy.db")
+    assert made.manifest.contents.violations == said
+    assert operations.restore(made.path, tmp_path / "back.db").contents.violations == said
+    assert main(["backup", str(path), str(tmp_path / "second.db")]) == 0
+    assert "CHECK constraint failed in t (30 rows), as in the database" in capsys.readouterr().err
+
+    # One that was made before these were looked at is restored as well.
+    manifest = tmp_path / "copy.db.json"
+    old = json.loads(manifest.read_text())
+    del old["contents"]["violations"]
+    manifest.write_text(json.dumps(old))
+    assert operations.restore(made.path, tmp_path / "back.db").was_proved
+
+    with closing(stdlib.connect(path)) as connection:
+        connection.executescript(
+            """PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t (x)' WHERE name = 'i';"""
+        )
+    for most in (100_000, 10):  # also where there are more of them than are listed
+        module = sys.modules["oxlite.operations.verification"]
+        monkeypatch.setattr(module, "_LINES_AT_MOST", most)
+        with pytest.raises(VerificationFailed, match=r"is damaged: row 1 missing from index i"):
+            backup(path, tmp_path / "third.db")
+
+
+def test_a_check_that_only_a_program_can_evaluate_leaves_the_rest_checked(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    with closing(stdlib.connect(path)) as connection:
+        connection.create_function("half", 1, lambda x: x / 2, deterministic=True)
+        connection.executescript(
+            """CREATE TABLE t (x CHECK (half(x) > 0), y); CREATE INDEX i ON t (y);
+            INSERT INTO t VALUES (2, 1), (3, 2); CREATE TABLE u (z);"""
+        )
+    assert backup(path, tmp_path / "copy.db").manifest.contents.unchecked == ["t"]
+    with closing(stdlib.connect(path)) as connection:
+        connection.executescript(
+            """PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t (x)' WHERE name = 'i';"""
+        )
+    with pytest.raises(VerificationFailed, match="missing from index i"):
+        backup(path, tmp_path / "second.db")

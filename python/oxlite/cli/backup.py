@@ -84,7 +84,7 @@ def backup(
     """
     import shlex
 
-    from oxlite import operations
+    from oxlite import harmless, operations
     from oxlite.cli.output import print_json, scan_progress
 
     if (keep is not None or keep_days is not None) and not target.is_dir():
@@ -127,6 +127,14 @@ def backup(
         typer.echo(
             f"{contents.foreign_key_violations:,} rows refer to nothing, as in the database:"
             f" PRAGMA foreign_key_check",
+            err=True,
+        )
+    for said, count in (contents.violations or {}).items():
+        typer.echo(f"{harmless(said)} ({count:,} rows), as in the database", err=True)
+    if contents.unchecked:
+        typer.echo(
+            f"not checked, since only the application has the functions for it:"
+            f" {harmless(', '.join(contents.unchecked))}",
             err=True,
         )
     for one in deleted:

@@ -103,7 +103,7 @@ def restore(
         partial.take_rights(target if target.exists() else source)
         say("verifying", 0, 0)
         contents = verified(partial.path)
-        if manifest is not None and contents != manifest.contents:
+        if manifest is not None and not contents.is_same(manifest.contents):
             raise VerificationFailed(f"{source} has not in it what its manifest says")
         if live and target.exists():
             kept: Path | None = _written_live(partial.path, target, say)

@@ -1,14 +1,18 @@
 """Whether a database that nobody uses is whole, and what is in it.
 
 Invariants:
-- It is opened as what no one changes (``immutable``): nothing is written, and no file made.
+- Nothing is written into it. It is opened for writing all the same: SQLite forgets the CHECK
+  constraints of a file that it opens read-only (``sqlite3AddCheckConstraint``). So files may lie
+  beside it for that time, and it is one that is nobody else's yet.
 - Nothing in it is trusted: it is opened with the profile ``untrusted``.
 """
 
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import closing
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -19,6 +23,7 @@ from oxlite import harmless, sqlite3
 from oxlite.operations.errors import VerificationFailed
 
 __all__ = [
+    "OF_CONSTRAINT",
     "Contents",
     "Stage",
     "contents",
@@ -38,7 +43,14 @@ def silent(_what: str, _done: int, _of: int) -> None:
     """A ``Stage`` that tells nobody."""
 
 
-_SHOWN_AT_MOST: Final = 20
+OF_CONSTRAINT: Final = re.compile(
+    r"CHECK constraint failed in |(?:non-)?(?:NULL|INT|INTEGER|REAL|TEXT|BLOB|NUMERIC) value in "
+)
+"""How SQLite begins to say that a row is not what the schema promises; the file is whole then."""
+
+_ERRORS_AT_MOST: Final = 20
+_SHOWN_AT_MOST: Final = 3
+_LINES_AT_MOST: Final = 100_000
 _AS_COMPILED: Final = 2**31 - 1
 """A limit that SQLite cuts to its own."""
 
@@ -61,6 +73,9 @@ class Contents:
             ``None`` where SQLite cannot tell.
         unchecked: Tables whose constraints or indexes use functions that only a program has: how
             they fit could not be checked.
+        violations: How many rows are not what the schema promises (CHECK, NOT NULL, types of a
+            STRICT table), as they were where it comes from, by what SQLite says of them; ``None``
+            in manifests of the first versions.
     """
 
     page_size: int
@@ -70,31 +85,43 @@ class Contents:
     rows: dict[str, int | None]
     foreign_key_violations: int | None
     unchecked: list[str] = field(default_factory=list)
+    violations: dict[str, int] | None = None
+
+    def is_same(self, other: "Contents") -> bool:
+        """Whether the same is in both; what a version of SQLite says of it is no difference."""
+        return self._plain() == other._plain()
+
+    def _plain(self) -> "Contents":
+        return replace(self, unchecked=[], violations=None)
 
 
 def verified(path: Path) -> Contents:
     """Check all of a database, and say what is in it.
 
     Args:
-        path: A file that nobody changes meanwhile, without a WAL or journal of its own.
+        path: A file that is nobody else's yet, without a WAL or journal of its own.
 
     Raises:
         VerificationFailed: It is no database, or damaged.
     """
     try:
-        uri = f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
         with closing(opened_untrusted(uri)) as connection:
-            unchecked: list[str] = []
+            found = _Found()
             try:
-                errors = _errors(connection, str(_SHOWN_AT_MOST))
+                _look(connection, found)
             except sqlite3.OperationalError as error:
                 if not _lacks_a_function(error):
                     raise
-                errors, unchecked = _errors_by_table(connection)
-            if errors:
-                said = "; ".join(harmless(error) for error in errors[:3])
+                found = _found_by_table(connection)
+            if found.errors:
+                said = "; ".join(harmless(error) for error in found.errors[:_SHOWN_AT_MOST])
                 raise VerificationFailed(f"{path} is damaged: {said}")
-            return replace(contents(connection), unchecked=unchecked)
+            return replace(
+                contents(connection),
+                unchecked=found.unchecked,
+                violations=dict(sorted(found.violations.items())),
+            )
     except sqlite3.Error as error:
         raise VerificationFailed(f"{path} cannot be read as a database: {error}") from error
 
@@ -127,22 +154,66 @@ def opened_untrusted(uri: str, *, timeout: float = 5.0) -> sqlite3.Connection:
     return connection
 
 
-def _errors(connection: sqlite3.Connection, what: str) -> list[str]:
-    rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
-    return [] if rows == [("ok",)] else [str(row[0]) for row in rows]
+@dataclass(slots=True)
+class _Found:
+    """What integrity_check says."""
+
+    errors: list[str] = field(default_factory=list)
+    violations: Counter[str] = field(default_factory=Counter)
+    unchecked: list[str] = field(default_factory=list)
 
 
-def _errors_by_table(connection: sqlite3.Connection) -> tuple[list[str], list[str]]:
-    """Errors, and the tables that cannot be checked."""
-    errors, unchecked = [], []
+def _look(connection: sqlite3.Connection, found: _Found, table: str | None = None) -> None:
+    """Add what integrity_check says, of all or of a table."""
+    if _has_told_all(connection, found, table):
+        return
+    # Behind so many rows that are not what the schema promises there may be damage.
+    with _without_checks(connection):
+        again = _Found()
+        if not _has_told_all(connection, again, table):
+            again.errors.append(f"{_LINES_AT_MOST:,} rows are not what the schema promises")
+        found.errors += again.errors
+
+
+def _has_told_all(connection: sqlite3.Connection, found: _Found, table: str | None) -> bool:
+    name = "" if table is None else f"({quoted(table)})"
+    # With a table's name the pragma takes no number, and ends after a hundred lines.
+    most = _LINES_AT_MOST if table is None else 100
+    lines = 0
+    for (row,) in connection.execute(f"PRAGMA integrity_check{name or f'({most})'}"):
+        for line in str(row).split("\n"):
+            lines += 1
+            if OF_CONSTRAINT.match(line):
+                found.violations[line] += 1
+            elif line != "ok" and not line.startswith("*** in database"):
+                found.errors.append(line)
+        if len(found.errors) >= _ERRORS_AT_MOST:
+            break
+    return lines < most or bool(found.errors)
+
+
+def _found_by_table(connection: sqlite3.Connection) -> _Found:
+    """The same table by table; what only a program can check is left out."""
+    found = _Found()
     for name in _tables(connection):
         try:
-            errors += _errors(connection, quoted(name))
+            _look(connection, found, name)
         except sqlite3.OperationalError as error:
             if not _lacks_a_function(error):
                 raise
-            unchecked.append(name)
-    return errors, unchecked
+            found.unchecked.append(name)
+            with suppress(sqlite3.OperationalError), _without_checks(connection):
+                _look(connection, found, name)
+    return found
+
+
+@contextmanager
+def _without_checks(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA ignore_check_constraints = OFF")
 
 
 def _lacks_a_function(error: sqlite3.Error) -> bool:
@@ -150,7 +221,13 @@ def _lacks_a_function(error: sqlite3.Error) -> bool:
     said = str(error)
     return any(
         said.startswith(one)
-        for one in ("unknown function", "no such function", "no such collation", "no such module")
+        for one in (
+            "unknown function",
+            "no such function",
+            "no such collation",
+            "no such module",
+            "unsafe use of",
+        )
     )
 
 

@@ -9,7 +9,7 @@ from oxlite.operations.doctor.checks.file import NO_DATABASE
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.schema import ForeignKey, Table
 from oxlite.operations.doctor.subject import Inside, Subject
-from oxlite.operations.verification import quoted
+from oxlite.operations.verification import OF_CONSTRAINT, quoted
 
 __all__ = ["CANNOT_OPEN", "CHECKS", "ILLNESSES", "of_error"]
 
@@ -85,9 +85,6 @@ _IN_FULL_TEXT: Final = re.compile(
     r'|fts\d: checksum mismatch for table "(.+)"'
 )
 _NULL: Final = re.compile(r"NULL value in ([^.]+)\.(.+)")
-_OF_CONSTRAINT: Final = re.compile(
-    r"CHECK constraint failed in |(?:non-)?(?:NULL|INT|INTEGER|REAL|TEXT|BLOB|NUMERIC) value in "
-)
 _APPLICATION: Final = re.compile(
     r"no such (?:function|collation sequence|module|tokenizer)|unknown function|unsafe use"
 )
@@ -237,7 +234,7 @@ def _kind(line: str) -> Illness:
         return _INDEX
     if _IN_FULL_TEXT.match(line):
         return _FULL_TEXT
-    if _OF_CONSTRAINT.match(line):
+    if OF_CONSTRAINT.match(line):
         return _CONSTRAINT
     return _NEEDS_MORE if _APPLICATION.search(line) else _CORRUPT
 
