@@ -356,7 +356,8 @@ def interrupt(what, done, of):
     if what == "verifying":
         # As a terminal's comes to it; one to the process may come to this thread instead.
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        time.sleep(0.2)  # the main thread hears it meanwhile
+        for _ in range(3000):  # the main thread hears it meanwhile, and ends this
+            time.sleep(0.01)
 try:
     backup(sys.argv[1], sys.argv[2], stage=interrupt)
 except KeyboardInterrupt:
@@ -366,6 +367,43 @@ except KeyboardInterrupt:
         tmp_path / "copy.db",
     )
     assert said == "interrupted\n"
+    assert not (tmp_path / "copy.db").exists()
+    assert left_in(tmp_path) == []
+
+
+# Each row takes long to check; all of them hours.
+_SLOW_CHECK = """PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql,
+'filling BLOB', 'filling BLOB CHECK (length(replace(hex(zeroblob(20000000)), ''0'', ''1'')) > x)')
+WHERE name = 't';"""
+
+
+@pytest.mark.parametrize("nice", [0, 10])
+def test_who_is_interrupted_while_all_is_verified_waits_for_no_end_of_that(
+    database: Path, tmp_path: Path, nice: int
+) -> None:
+    with closing(stdlib.connect(database)) as connection:
+        connection.executescript(_SLOW_CHECK)
+    said = python(
+        """
+import signal, sys, threading
+from contextlib import contextmanager
+from oxlite.cli import main, output
+@contextmanager
+def interrupting(**_):
+    def stage(what, done, of):
+        if what == "verifying":
+            thread = threading.main_thread().ident
+            threading.Timer(0.3, lambda: signal.pthread_kill(thread, signal.SIGINT)).start()
+    yield stage
+output.scan_progress = interrupting
+print(main(["backup", *sys.argv[1:]]))
+""",
+        database,
+        tmp_path / "copy.db",
+        "--nice",
+        nice,
+    )
+    assert said == "130\n"
     assert not (tmp_path / "copy.db").exists()
     assert left_in(tmp_path) == []
 

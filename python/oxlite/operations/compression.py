@@ -36,7 +36,11 @@ def compress(source: Path, target: Path) -> None:
     """
     compressor = _zstandard().ZstdCompressor(level=_LEVEL, write_checksum=True)
     with source.open("rb") as reader, target.open("wb") as writer:
-        compressor.copy_stream(reader, writer, size=source.stat().st_size)
+        # In Python, chunk by chunk: so it can be interrupted.
+        frame = compressor.compressobj(size=source.stat().st_size)
+        while chunk := reader.read(_CHUNK_BYTES):
+            writer.write(frame.compress(chunk))
+        writer.write(frame.flush())
 
 
 def decompress(source: Path, target: Path) -> None:

@@ -1,18 +1,19 @@
 """Work that gives way to others who want the processor.
 
-A thread of its own does it: on Linux the nice value is that of a thread, and nobody may take his
-own back without rights (https://man7.org/linux/man-pages/man7/sched.7.html).
+A thread of its own does it, so what called it can be interrupted meanwhile. On Linux the nice value
+is that of a thread, and nobody may take his own back without rights
+(https://man7.org/linux/man-pages/man7/sched.7.html).
 """
 
 import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
-__all__ = ["NICE", "nicely"]
+__all__ = ["NICE", "ended_with_its_work", "nicely"]
 
 _T = TypeVar("_T")
 
@@ -20,6 +21,27 @@ NICE: Final = 10
 """Beside two writers on two processors a backup takes a tenth of one with it."""
 
 _MOST: Final = 19
+_AGAIN_SECONDS: Final = 0.05
+
+_ends_of: Final[dict[int, list[Callable[[], None]]]] = {}
+"""By thread, what ends that it waits for outside of Python."""
+
+
+@contextmanager
+def ended_with_its_work(end: Callable[[], None]) -> Iterator[None]:
+    """A block that waits outside of Python, as for a statement: what interrupts the work ends that.
+
+    Args:
+        end: Called in another thread, maybe several times; such as ``Connection.interrupt``.
+    """
+    ends = _ends_of.setdefault(threading.get_ident(), [])
+    ends.append(end)
+    try:
+        yield
+    finally:
+        ends.remove(end)
+        if not ends:
+            del _ends_of[threading.get_ident()]
 
 
 def nicely(work: Callable[[], _T], nice: int) -> _T:
@@ -32,8 +54,6 @@ def nicely(work: Callable[[], _T], nice: int) -> _T:
     """
     if not 0 <= nice <= _MOST:
         raise ValueError(f"nice is a number from 0 to {_MOST}, not {nice!r}")
-    if nice == 0 or sys.platform != "linux":
-        return work()
     done: list[_T] = []
     raised: list[BaseException] = []
     # A join that was interrupted takes the thread for one that has ended, in Python 3.11 and 3.12.
@@ -41,9 +61,11 @@ def nicely(work: Callable[[], _T], nice: int) -> _T:
 
     def run() -> None:
         try:
-            own = threading.get_native_id()
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, own, os.getpriority(os.PRIO_PROCESS, own) + nice)
+            if nice and sys.platform == "linux":
+                own = threading.get_native_id()
+                now = os.getpriority(os.PRIO_PROCESS, own)
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, own, now + nice)
             done.append(work())
         except BaseException as error:
             raised.append(error)
@@ -56,9 +78,14 @@ def nicely(work: Callable[[], _T], nice: int) -> _T:
         has_ended.wait()
     except BaseException:
         # https://docs.python.org/3/c-api/threads.html#c.PyThreadState_SetAsyncExc
+        ident = thread.ident or 0
         raised_there = ctypes.py_object(KeyboardInterrupt)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), raised_there)
-        has_ended.wait()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), raised_there)
+        # It is raised in Python alone. Once may be before a statement has begun.
+        while not has_ended.wait(_AGAIN_SECONDS):
+            for end in list(_ends_of.get(ident, ())):
+                with suppress(Exception):  # it has been closed
+                    end()
         raise
     if raised:
         raise raised[0]

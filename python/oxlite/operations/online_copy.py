@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from oxlite import sqlite3
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.niceness import ended_with_its_work
 from oxlite.operations.verification import opened_untrusted, row_counts
 
 __all__ = ["Copied", "copy_online", "opened_to_read"]
@@ -87,7 +88,7 @@ def copy_online(
         OperationsError: It is not there, or no database.
         oxlite.sqlite3.Error: It cannot be read, or the target cannot be written.
     """
-    with closing(opened_to_read(database)) as source:
+    with closing(opened_to_read(database)) as source, ended_with_its_work(source.interrupt):
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # takes the snapshot
         at = datetime.now(UTC)

@@ -21,6 +21,7 @@ from urllib.parse import quote
 import oxlite
 from oxlite import harmless, sqlite3
 from oxlite.operations.errors import VerificationFailed
+from oxlite.operations.niceness import ended_with_its_work
 
 __all__ = [
     "OF_CONSTRAINT",
@@ -106,7 +107,10 @@ def verified(path: Path) -> Contents:
     """
     try:
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
-        with closing(opened_untrusted(uri)) as connection:
+        with (
+            closing(opened_untrusted(uri)) as connection,
+            ended_with_its_work(connection.interrupt),
+        ):
             found = _Found()
             try:
                 _look(connection, found)
