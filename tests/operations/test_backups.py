@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import sqlite3 as stdlib
@@ -600,3 +601,28 @@ def test_a_check_that_only_a_program_can_evaluate_leaves_the_rest_checked(tmp_pa
         )
     with pytest.raises(VerificationFailed, match="missing from index i"):
         backup(path, tmp_path / "second.db")
+
+
+def test_a_database_with_a_hot_journal_is_refused_and_what_is_said_makes_it_whole(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "my app.db"
+    script = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.executescript(
+    "PRAGMA cache_size = 1; CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(1000000)), (1);"
+    "BEGIN; UPDATE t SET x = randomblob(1000000);"
+)
+os._exit(0)
+"""
+    python(script, path)
+    with pytest.raises(OperationsError, match=r"is half changed: my app\.db-journal") as refused:
+        backup(path, tmp_path / "copy.db")
+    assert left_in(tmp_path) == []
+    with pytest.raises(OperationsError, match="is half changed"):  # it may be restored from, too
+        operations.restore(path, tmp_path / "back.db")
+    words = shlex.split(str(refused.value).partition("by reading it: ")[2])
+    assert words[0] == "python"
+    subprocess.run([sys.executable, *words[1:]], check=True, capture_output=True)
+    assert backup(path, tmp_path / "copy.db").manifest.contents.rows == {"t": 2}

@@ -1,9 +1,10 @@
 """A database's files: how it begins, and what lies beside it."""
 
+import shlex
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MAGIC", "OXLITES", "SIDECARS", "SQLITES", "WITH_ROWS", "beside"]
+__all__ = ["MAGIC", "OXLITES", "SIDECARS", "SQLITES", "WITH_ROWS", "beside", "roll_back"]
 
 MAGIC: Final = b"SQLite format 3\0"
 """How each database begins (https://sqlite.org/fileformat2.html)."""
@@ -24,3 +25,14 @@ SIDECARS: Final = (*SQLITES, *OXLITES)
 def beside(database: Path, suffixes: tuple[str, ...] = SIDECARS) -> list[Path]:
     """The paths of files beside a database, whether they are there or not."""
     return [database.with_name(f"{database.name}{suffix}") for suffix in suffixes]
+
+
+def roll_back(database: Path) -> str:
+    """The command that makes a database whole whose journal somebody has left who was killed.
+
+    Whoever may write and reads it rolls it back; the journal has to be beside it.
+    """
+    return (
+        f"python -m oxlite.sqlite3 {shlex.quote(str(database))}"
+        ' "SELECT count(*) FROM sqlite_schema"'
+    )

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from oxlite import sqlite3
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.files import roll_back
 from oxlite.operations.niceness import ended_with_its_work
 from oxlite.operations.verification import opened_untrusted, row_counts
 
@@ -47,7 +48,7 @@ def opened_to_read(database: Path) -> sqlite3.Connection:
     """A connection that cannot write, and trusts nothing of what it reads.
 
     Raises:
-        OperationsError: It is not there, or no database.
+        OperationsError: It is not there, no database, or half changed.
         oxlite.sqlite3.Error: It cannot be opened.
     """
     if not database.exists():
@@ -60,6 +61,12 @@ def opened_to_read(database: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorname == "SQLITE_NOTADB":
             raise OperationsError(f"{database} is no SQLite database, or it is encrypted") from None
+        if error.sqlite_errorname == "SQLITE_READONLY_ROLLBACK":
+            raise OperationsError(
+                f"{database} is half changed: {database.name}-journal was left by a program that"
+                " has ended in the midst of a transaction. Who may write the database makes it"
+                f" whole by reading it: {roll_back(database)}"
+            ) from None
         raise
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -85,7 +92,7 @@ def copy_online(
         progress: Called from time to time with how many bytes are copied, and how many there are.
 
     Raises:
-        OperationsError: It is not there, or no database.
+        OperationsError: It is not there, no database, or half changed.
         oxlite.sqlite3.Error: It cannot be read, or the target cannot be written.
     """
     with closing(opened_to_read(database)) as source, ended_with_its_work(source.interrupt):

@@ -9,6 +9,7 @@ from oxlite.operations.doctor.checks.file import NO_DATABASE
 from oxlite.operations.doctor.report import Finding, Illness
 from oxlite.operations.doctor.schema import ForeignKey, Table
 from oxlite.operations.doctor.subject import Inside, Subject
+from oxlite.operations.files import roll_back
 from oxlite.operations.verification import OF_CONSTRAINT, quoted
 
 __all__ = ["CANNOT_OPEN", "CHECKS", "ILLNESSES", "of_error"]
@@ -197,7 +198,7 @@ def of_error(subject: Subject, error: Exception) -> Finding:
         return _HOT_JOURNAL.found(
             f"{subject.place.path.name}-journal was left by a program that has ended in the midst"
             " of a transaction.",
-            f'python -m oxlite.sqlite3 {subject.name} "SELECT count(*) FROM sqlite_schema"',
+            roll_back(subject.place.path),
         )
     if "unsafe use of" in message:
         return _SCHEMA.found(
