@@ -626,3 +626,51 @@ os._exit(0)
     assert words[0] == "python"
     subprocess.run([sys.executable, *words[1:]], check=True, capture_output=True)
     assert backup(path, tmp_path / "copy.db").manifest.contents.rows == {"t": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("out.json", r"out\.json is the name of a manifest.*name it out\.db, for example"),
+        (".hidden.db", "is hidden"),
+        ("a.db-wal", "is the name of what lies beside a database"),
+        ("a.db-gate", "is the name of what lies beside a database"),
+        ("数" * 82 + ".db", "is too long a name: it has 249 bytes, and .* leaves 247 for it"),
+        ("x" * 300, "is too long a name"),
+    ],
+)
+def test_a_name_that_is_no_backups_is_refused_before_any_work(
+    database: Path, tmp_path: Path, name: str, says: str
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    seen: list[str] = []
+    with pytest.raises(OperationsError, match=says):
+        backup(database, tmp_path / name, stage=lambda what, *_: seen.append(what))
+    assert not seen
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_long_name_is_cut_where_the_time_is_added(tmp_path: Path) -> None:
+    database = filled(tmp_path / ("数" * 81 + ".db"))  # 246 bytes
+    target = tmp_path / "backups"
+    target.mkdir()
+    for compress in (False, True):
+        made = backup(database, target, compress=compress)
+        assert len(os.fsencode(made.path.name)) > 200
+        kept = operations.restore(made.path, database).kept_as
+        assert kept is not None
+        assert ".before-" in kept.name
+        assert numbers(kept) == numbers(database)
+    assert len(backups_in(target)) == 2
+    exact = backup(database, tmp_path / ("数" * 81 + "four"))
+    assert operations.restore(exact.path, tmp_path / "new.db").was_proved
+    with pytest.raises(OperationsError, match="is too long a name"):
+        operations.restore(exact.path, tmp_path / ("数" * 82 + ".db"))
+    with pytest.raises(OperationsError, match="is too long a name"):
+        operations.create_snapshot(database)
+
+
+def test_backups_of_a_hidden_database_are_listed(tmp_path: Path) -> None:
+    database = filled(tmp_path / ".app.db")
+    backup(database, tmp_path)
+    assert [one.name[:4] for one in backups_in(tmp_path)] == ["app-"]

@@ -223,3 +223,20 @@ def test_the_commands(
     assert main(["branch", "prune", name]) == 0
     assert f"deleted {made}" in capsys.readouterr().out
     assert main(["branch", "path", "app.db"]) == 2
+
+
+def test_of_a_long_template_the_branchs_name_is_cut(git: Git, tmp_path: Path) -> None:
+    long = "数" * 70  # 210 bytes
+    filled(tmp_path / f"{long}-main.db")
+    template = tmp_path / f"{long}-{{branch}}.db"
+    found = set()
+    for name in ("feature/with-a-long-name-one", "feature/with-a-long-name-two", "short"):
+        git("checkout", "-q", "-b", name)
+        mine = path(template)
+        assert len(numbers(mine)) == 1000
+        found.add(mine)
+    assert tmp_path / f"{long}-short.db" in found
+    assert len(found) == 3
+    assert len(branch_databases(template)) == 3
+    with pytest.raises(OperationsError, match="is too long a name: it leaves 3 bytes"):
+        path(tmp_path / ("数" * 79 + "{branch}.db"))

@@ -17,8 +17,9 @@ from typing import Final
 from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.errors import OperationsError, VerificationFailed
-from oxlite.operations.files import MAGIC, SQLITES, beside
+from oxlite.operations.files import MAGIC, SIDECARS, SQLITES, beside, refuse_long_name
 from oxlite.operations.manifest import (
+    MANIFEST_SUFFIX,
     Manifest,
     manifest_path,
     put_in_order,
@@ -108,7 +109,8 @@ def backup(
         The backup. Its manifest, with the SHA-256, is beside it: ``NAME.json``.
 
     Raises:
-        OperationsError: There is no such database, or something has the name of the target.
+        OperationsError: There is no such database, or the target's name is taken, too long, or one
+            that is no backup's.
         VerificationFailed: The copy is damaged, as the database is then.
         oxlite.sqlite3.Error: The database cannot be read.
         OSError: The backup cannot be written.
@@ -127,13 +129,14 @@ def _made(
     host: str,
     stage: Stage | None,
 ) -> Backup:
-    directory = given if given.is_dir() else given.parent
+    directory = given if os.path.isdir(given) else given.parent  # noqa: PTH112 - a name may be too long
     if not directory.is_dir():
         raise OperationsError(f"there is no directory {directory}")
     remove_abandoned(directory)
     if given is not directory:
         with alone_in(directory):
             remove_if_orphan(given)
+        _refuse_name(given)
         _refuse_if_taken(given)
     say = stage or silent
     like = directory / source.name
@@ -171,7 +174,7 @@ def _made(
             final = given
             if given is directory:
                 end = f"{_SUFFIX}{compression.SUFFIX if compress else ''}"
-                final = timed_path(directory / f"{source.stem}-", end)
+                final = timed_path(directory, source.stem.lstrip(".") or "backup", "-", end)
             _refuse_if_taken(final)
             manifest = replace(manifest, sequence=sequence)
             write_manifest(final, manifest)
@@ -181,6 +184,21 @@ def _made(
                 manifest_path(final).unlink(missing_ok=True)
                 raise
     return Backup(final, manifest)
+
+
+def _refuse_name(final: Path) -> None:
+    """Refuse a name under which it would not be found, or be taken for something else."""
+    refuse_long_name(final)
+    name = final.name
+    if name.startswith("."):
+        raise OperationsError(f"{name} is hidden: a backup of that name would not be listed")
+    if name.endswith(MANIFEST_SUFFIX):
+        raise OperationsError(
+            f"{name} is the name of a manifest, which lies beside a backup: name it"
+            f" {name.removesuffix(MANIFEST_SUFFIX)}{_SUFFIX}, for example"
+        )
+    if name.endswith(SIDECARS):
+        raise OperationsError(f"{name} is the name of what lies beside a database: take another")
 
 
 def _refuse_if_taken(final: Path) -> None:
@@ -198,7 +216,7 @@ def backups_in(directory: str | os.PathLike[str]) -> list[Backup]:
     """
     found = []
     for path in Path(directory).iterdir():
-        if path.name.startswith(".") or path.suffix == ".json":
+        if path.name.startswith(".") or path.suffix == MANIFEST_SUFFIX:
             continue
         try:
             manifest = read_manifest(path)

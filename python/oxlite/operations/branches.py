@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from oxlite.operations.errors import OperationsError
-from oxlite.operations.files import beside
+from oxlite.operations.files import beside, name_bytes_in
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.online_copy import copy_online
 from oxlite.operations.partial import Partial, alone_in, remove_abandoned, write_whole
@@ -35,6 +35,7 @@ _FIELD: Final = "{branch}"
 _RECORD: Final = ".branch.json"
 _HASH_CHARACTERS: Final = 8
 _NAME_CHARACTERS_AT_MOST: Final = 60
+_LEAST_CHARACTERS: Final = len("branch-") + _HASH_CHARACTERS
 _LINE_BYTES_AT_MOST: Final = 4096
 
 
@@ -85,7 +86,7 @@ def database(
 
     Raises:
         OperationsError: ``debug`` is not true, there is no working tree of git, or the template has
-            no place for the name.
+            no place for the name, or too little.
         VerificationFailed, oxlite.sqlite3.Error, OSError: It cannot be copied.
     """
     if not debug:
@@ -175,12 +176,20 @@ def _path(template: Path, branch: str) -> Path:
             f"{template} has no place for the name of the branch, before a suffix:"
             f" 'app-{_FIELD}.db', for example"
         )
-    return template.with_name(template.name.replace(_FIELD, _file_name(branch)))
+    others = len(os.fsencode(template.name)) - len(_FIELD)
+    room = name_bytes_in(template.parent, _RECORD) - others
+    if room < _LEAST_CHARACTERS:
+        raise OperationsError(
+            f"{template.name} is too long a name: it leaves {max(room, 0)} bytes for that of the"
+            f" branch, and it needs {_LEAST_CHARACTERS}"
+        )
+    return template.with_name(template.name.replace(_FIELD, _file_name(branch, room)))
 
 
-def _file_name(branch: str) -> str:
+def _file_name(branch: str, room: int) -> str:
     """A name of a file that is no other branch's, on file systems of all kinds."""
-    plain = re.sub(r"[^a-z0-9_.-]+", "-", branch.lower())[:_NAME_CHARACTERS_AT_MOST].strip(".-")
+    most = min(_NAME_CHARACTERS_AT_MOST, room - _HASH_CHARACTERS - 1)
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", branch.lower())[:most].strip(".-")
     if plain == branch and not re.search(r"-[0-9a-f]{8}$", plain):
         return plain
     mark = hashlib.sha256(branch.encode(errors="surrogatepass")).hexdigest()[:_HASH_CHARACTERS]

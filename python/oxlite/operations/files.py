@@ -1,10 +1,24 @@
 """A database's files: how it begins, and what lies beside it."""
 
+import os
 import shlex
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MAGIC", "OXLITES", "SIDECARS", "SQLITES", "WITH_ROWS", "beside", "roll_back"]
+from oxlite.operations.errors import OperationsError
+
+__all__ = [
+    "MAGIC",
+    "OXLITES",
+    "SIDECARS",
+    "SQLITES",
+    "WITH_ROWS",
+    "beside",
+    "cut",
+    "name_bytes_in",
+    "refuse_long_name",
+    "roll_back",
+]
 
 MAGIC: Final = b"SQLite format 3\0"
 """How each database begins (https://sqlite.org/fileformat2.html)."""
@@ -22,9 +36,49 @@ SIDECARS: Final = (*SQLITES, *OXLITES)
 """What both lay there."""
 
 
+_NAME_BYTES: Final = 255
+"""Of most file systems."""
+
+
 def beside(database: Path, suffixes: tuple[str, ...] = SIDECARS) -> list[Path]:
     """The paths of files beside a database, whether they are there or not."""
     return [database.with_name(f"{database.name}{suffix}") for suffix in suffixes]
+
+
+def name_bytes_in(directory: Path, suffix: str = "") -> int:
+    """How many bytes a database's name may have in a directory, with the longest beside it.
+
+    Args:
+        directory: Whether it is there or not.
+        suffix: What else lies beside the database, if it is longer than SQLite's and Oxlite's.
+    """
+    longest = max(len(one) for one in (*SIDECARS, suffix))
+    try:
+        return os.pathconf(directory, "PC_NAME_MAX") - longest
+    except (OSError, ValueError):
+        return _NAME_BYTES - longest
+
+
+def refuse_long_name(database: Path) -> None:
+    """See that a database can have this name, and what lies beside it its own.
+
+    Raises:
+        OperationsError: It is too long.
+    """
+    most, has = name_bytes_in(database.parent), len(os.fsencode(database.name))
+    if has > most:
+        raise OperationsError(
+            f"{database.name} is too long a name: it has {has} bytes, and what lies beside a"
+            f" database leaves {most} for it"
+        )
+
+
+def cut(name: str, bytes_at_most: int) -> str:
+    """The beginning of a name that has so many bytes at the most, in whole characters."""
+    encoded = os.fsencode(name)
+    return (
+        name if len(encoded) <= bytes_at_most else encoded[:bytes_at_most].decode(errors="ignore")
+    )
 
 
 def roll_back(database: Path) -> str:

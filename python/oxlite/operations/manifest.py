@@ -21,6 +21,7 @@ from oxlite.operations.partial import write_whole
 from oxlite.operations.verification import Contents
 
 __all__ = [
+    "MANIFEST_SUFFIX",
     "Manifest",
     "manifest_as_json",
     "manifest_path",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 _FORMAT: Final = 1
-_SUFFIX: Final = ".json"
+MANIFEST_SUFFIX: Final = ".json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def manifest_as_json(manifest: Manifest) -> dict[str, Any]:
 
 def manifest_path(backup: Path) -> Path:
     """Where that of a backup is."""
-    return backup.with_name(f"{backup.name}{_SUFFIX}")
+    return backup.with_name(f"{backup.name}{MANIFEST_SUFFIX}")
 
 
 def write_manifest(backup: Path, manifest: Manifest) -> None:
@@ -127,9 +128,9 @@ def _manifest(said: dict[str, Any]) -> Manifest:
 def _manifests(directory: Path) -> Iterator[tuple[Path, Manifest]]:
     """Those of a directory, and which backup each is of."""
     for path in directory.iterdir():
-        if path.suffix != _SUFFIX:
+        if path.suffix != MANIFEST_SUFFIX:
             continue
-        backup = path.with_name(path.name.removesuffix(_SUFFIX))
+        backup = path.with_name(path.name.removesuffix(MANIFEST_SUFFIX))
         with suppress(OperationsError, OSError):
             if (found := read_manifest(backup)) is not None:
                 yield backup, found

@@ -22,9 +22,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from oxlite.operations.files import cut, name_bytes_in
+
 __all__ = [
     "Partial",
     "alone_in",
+    "before_time",
     "remove_abandoned",
     "sync_directory",
     "timed_path",
@@ -34,7 +37,8 @@ __all__ = [
 _SUFFIX: Final = ".partial"
 _OURS: Final = re.compile(r"\..*\.[0-9a-f]{8}\.partial", re.DOTALL)
 _FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NAME_CHARACTERS_AT_MOST: Final = 100
+_NAME_BYTES_AT_MOST: Final = 100
+_TIME_BYTES_AT_MOST: Final = len("20260101T000000Z-9999")
 
 
 class Partial:
@@ -58,7 +62,7 @@ class Partial:
         Raises:
             OSError: It cannot be made there.
         """
-        name = self._like.name[:_NAME_CHARACTERS_AT_MOST]
+        name = cut(self._like.name, _NAME_BYTES_AT_MOST)
         while True:
             self._directory = self._like.with_name(f".{name}.{secrets.token_hex(4)}{_SUFFIX}")
             self._directory.mkdir(mode=0o700)
@@ -180,15 +184,29 @@ def remove_abandoned(directory: Path) -> None:
             os.close(descriptor)
 
 
-def timed_path(begin: Path, end: str = "") -> Path:
-    """A path that nothing has: it begins so, then the time (UTC), and it ends so."""
+def timed_path(directory: Path, name: str, between: str, suffix: str = "") -> Path:
+    """A path that nothing has: it begins with a name, and has the time (UTC).
+
+    Args:
+        directory: Where.
+        name: With which it begins; its end is left out where all would be too long.
+        between: What stands between that and the time.
+        suffix: What follows the time.
+    """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    begin = before_time(directory, name, between, suffix)
     for number in itertools.count(1):
         more = "" if number == 1 else f"-{number}"
-        found = begin.with_name(f"{begin.name}{now}{more}{end}")
+        found = directory / f"{begin}{now}{more}{suffix}"
         if not os.path.lexists(found):
             return found
     raise AssertionError  # numbers do not end
+
+
+def before_time(directory: Path, name: str, between: str, suffix: str = "") -> str:
+    """How such a path's name begins, whatever the time is."""
+    others = len(between) + _TIME_BYTES_AT_MOST + len(suffix)
+    return f"{cut(name, name_bytes_in(directory) - others)}{between}"
 
 
 def sync_directory(directory: Path) -> None:

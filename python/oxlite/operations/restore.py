@@ -25,11 +25,17 @@ from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.backups import backup as make_backup
 from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
-from oxlite.operations.files import MAGIC, WITH_ROWS, beside
+from oxlite.operations.files import MAGIC, WITH_ROWS, beside, refuse_long_name
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
 from oxlite.operations.online_copy import copy_online
-from oxlite.operations.partial import Partial, remove_abandoned, sync_directory, timed_path
+from oxlite.operations.partial import (
+    Partial,
+    before_time,
+    remove_abandoned,
+    sync_directory,
+    timed_path,
+)
 from oxlite.operations.verification import Contents, Stage, digest, silent, verified
 
 __all__ = ["Restored", "names_of_a_killed_restore", "restore"]
@@ -39,6 +45,7 @@ _LOCK_BYTES: Final = 512
 """What SQLite locks of a database's file (https://sqlite.org/src/file/src/os.h)."""
 
 _HEADER_BYTES: Final = 100
+_KEPT: Final = ".before-"
 _STANDS_STILL_SECONDS: Final = 60.0
 _LIVE_PAGES_AT_ONCE: Final = 1024
 
@@ -78,7 +85,7 @@ def restore(
         stage: Called with what is being done.
 
     Raises:
-        OperationsError: There is no such backup, or no such directory.
+        OperationsError: There is no such backup, no such directory, or its name is too long.
         VerificationFailed: The backup is damaged, or not what its manifest says.
         DatabaseInUse: Somebody has the database open, and ``live`` was not said.
         oxlite.sqlite3.Error: With ``live``: the database cannot be written.
@@ -89,6 +96,7 @@ def restore(
         raise OperationsError(f"there is no backup {source}")
     if not source.stat().st_size:
         raise VerificationFailed(f"{source} is empty")
+    refuse_long_name(target)
     if not target.parent.is_dir():
         raise OperationsError(f"there is no directory {target.parent}")
     if target.exists() and not target.is_file():
@@ -137,7 +145,7 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
     _refuse_if_open(target)
     if not target.exists():
         # Somebody has moved or deleted it: what it had beside it may be all that is left of it.
-        kept = timed_path(Path(f"{target}.before-"))
+        kept = timed_path(target.parent, target.name, _KEPT)
         _move_sidecars(target, kept)
         partial.finish(target)
         return None
@@ -147,7 +155,7 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
         _refuse_if_unwritten(target)
         for name in names_of_a_killed_restore(target):
             name.unlink()
-        kept = timed_path(Path(f"{target}.before-"))
+        kept = timed_path(target.parent, target.name, _KEPT)
         try:
             os.link(target, kept)
         except OSError:  # a file system without hard links
@@ -176,10 +184,11 @@ def names_of_a_killed_restore(database: Path) -> list[Path]:
     own = database.stat()
     if own.st_nlink == 1:
         return []
+    begin = before_time(database.parent, database.name, _KEPT)
     return [
         path
         for path in sorted(database.parent.iterdir())
-        if path.name.startswith(f"{database.name}.before-")
+        if path.name.startswith(begin)
         and os.path.samestat(path.lstat(), own)
         and not any(map(_size, beside(path, WITH_ROWS)))
     ]
@@ -275,7 +284,9 @@ def _written_live(verified_copy: Path, target: Path, say: Stage) -> Path:
                 f" {sizes[0]}: restore without --live"
             )
         kept = make_backup(
-            target, timed_path(Path(f"{target}.before-")), stage=lambda *_said: say("keeping", 0, 0)
+            target,
+            timed_path(target.parent, target.name, _KEPT),
+            stage=lambda *_said: say("keeping", 0, 0),
         ).path
         # It is no backup that somebody has asked for, and is not to be pruned as one.
         manifest_path(kept).unlink()

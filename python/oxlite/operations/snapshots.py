@@ -12,6 +12,7 @@ from typing import Final
 
 from oxlite.operations.backups import Backup, backup, backups_in, prune_each
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.files import refuse_long_name
 from oxlite.operations.restore import Restored, restore
 from oxlite.operations.verification import Stage
 
@@ -46,6 +47,7 @@ def create_snapshot(
     target = directory if name is None else directory / f"{_checked(name)}{_SUFFIX}"
     if not Path(database).is_file():
         raise OperationsError(f"there is no {database}")
+    refuse_long_name(directory)
     directory.mkdir(mode=0o700, exist_ok=True)
     return backup(database, target, stage=stage)
 
