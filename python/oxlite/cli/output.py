@@ -20,7 +20,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-__all__ = ["print_json", "print_tables", "scan_progress"]
+__all__ = ["contents_text", "print_json", "print_tables", "scan_progress"]
 
 
 class _PipeConsole(Console):
@@ -36,8 +36,14 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def print_tables(renderable: RenderableType) -> None:
-    """Print what rich can render, as wide as the terminal is."""
-    _PipeConsole(highlight=False).print(renderable)
+    """Print what rich can render, as wide as the terminal is; what it does not fold is not cut."""
+    _PipeConsole(highlight=False).print(renderable, crop=False)
+
+
+def contents_text(rows: Mapping[str, int | None]) -> str:
+    """How much is in a database, for a person: ``2 tables, 1 row``."""
+    tables, count = len(rows), sum(filter(None, rows.values()))
+    return f"{tables:,} table{'' if tables == 1 else 's'}, {count:,} row{'' if count == 1 else 's'}"
 
 
 @contextmanager

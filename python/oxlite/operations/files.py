@@ -18,6 +18,7 @@ __all__ = [
     "name_bytes_in",
     "refuse_long_name",
     "roll_back",
+    "size_text",
 ]
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -90,3 +91,10 @@ def roll_back(database: Path) -> str:
         f"python -m oxlite.sqlite3 {shlex.quote(str(database))}"
         ' "SELECT count(*) FROM sqlite_schema"'
     )
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for a person: ``36.5 MiB``."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min(max(count.bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {units[power]}"

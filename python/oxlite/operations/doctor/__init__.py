@@ -44,6 +44,8 @@ __all__ = [
 def render(report: Report) -> "RenderableType":
     """The report for a terminal of 40 columns or more.
 
+    Print it with ``crop=False``: a command that is longer than a line is one line all the same.
+
     Raises:
         OperationsError: rich is not installed.
     """

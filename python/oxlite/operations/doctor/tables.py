@@ -1,7 +1,8 @@
 """The report for a terminal, from 40 columns on.
 
-Findings stand below one another and not in columns, so that what is to be copied is never cut: it
-is printed as it is, and folds where the terminal ends.
+Findings stand below one another and not in columns, and what is to be copied is printed as it is,
+each line as one: a terminal that is narrower folds it by itself, and gives it back whole. So it is
+to be printed with ``crop=False``.
 
 Invariant: values are shown as text, never interpreted as rich's markup, nor obeyed by the terminal.
 """
@@ -9,13 +10,15 @@ Invariant: values are shown as text, never interpreted as rich's markup, nor obe
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from oxlite import harmless
 from oxlite.operations.doctor.report import SEVERITIES, Finding, Report
+from oxlite.operations.files import size_text
 
 __all__ = ["tables"]
 
@@ -59,21 +62,36 @@ def _finding(finding: Finding) -> RenderableType:
         _indented(Text(finding.what)),
         _indented(Text(finding.why, style="dim")),
         _indented(Text(how, style="dim")),
-        *(
-            _indented(Text(line, style="green", overflow="fold"), 4)
-            for line in finding.mend.split("\n")
-        ),
+        *(_mend(line) for line in finding.mend.split("\n")),
     )
+
+
+def _mend(line: str) -> RenderableType:
+    if line[:1].isupper() and line.endswith((".", ":")):  # a sentence
+        return _indented(Text(line, style="green", overflow="fold"), 4)
+    return _AsItIs(f"    {line}", "green")
+
+
+class _AsItIs:
+    """A line that is neither folded nor cut: in the midst of a command a new line ends it."""
+
+    def __init__(self, line: str, style: str) -> None:
+        self._line = line
+        self._style = style
+
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield Segment(self._line, console.get_style(self._style))
+        yield Segment.line()
 
 
 def _facts(report: Report) -> Iterable[tuple[str, str]]:
     facts = report.facts
-    wal = f", WAL {_bytes(facts['wal_bytes'])}" if facts["wal_bytes"] else ""
+    wal = f", WAL {size_text(facts['wal_bytes'])}" if facts["wal_bytes"] else ""
     yield "file", report.path
-    yield "size", _bytes(facts["size_bytes"]) + wal
+    yield "size", size_text(facts["size_bytes"]) + wal
     if "page_size" in facts:
         free = f", {facts['freelist_count']:,} free" if facts["freelist_count"] else ""
-        yield "pages", f"{facts['page_count']:,} of {_bytes(facts['page_size'])}{free}"
+        yield "pages", f"{facts['page_count']:,} of {size_text(facts['page_size'])}{free}"
         yield "journal mode", str(facts["journal_mode"])
         if facts["application_id"] or facts["user_version"]:
             yield (
@@ -87,7 +105,7 @@ def _facts(report: Report) -> Iterable[tuple[str, str]]:
 def _doors(report: Report) -> Iterable[RenderableType]:
     for door in report.doors:
         yield _indented(Text(f"{door['door']}:", style="dim"))
-        differing = (f"{name} {door['pragmas'].get(name)}" for name in door["differs"])
+        differing = (f"{name}={door['pragmas'].get(name)}" for name in door["differs"])
         yield _indented(Text(", ".join(differing) or "none"), 4)
 
 
@@ -121,9 +139,3 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> RenderableType:
 
 def _indented(content: RenderableType, by: int = 2) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
-
-
-def _bytes(count: int) -> str:
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = min(max(count.bit_length() - 1, 0) // 10, len(units) - 1)
-    return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {units[power]}"
