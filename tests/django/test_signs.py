@@ -380,6 +380,8 @@ def test_manage_oxlite_backs_up_and_restores(site: "Site") -> None:
         assert said.strip() == "(4711,)"
         site.run('connection.cursor().execute("PRAGMA user_version = 1")')
     assert site.manage("oxlite", "snapshot").returncode == 2  # its help
+    for options in ([], ["--json"]):  # the database is not taken for the backup
+        assert "Missing argument 'BACKUP'" in site.manage("oxlite", "restore", *options).stderr
 
 
 MISSING = """

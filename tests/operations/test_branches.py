@@ -167,7 +167,7 @@ def test_those_of_merged_and_deleted_branches_are_pruned(
     assert [one.branch for one in branch_databases(template)] == ["open/one"]
     assert (tmp_path / "app-stranger.db").exists()
     assert (tmp_path / "app-main.db").exists()
-    with pytest.raises(OperationsError, match="git says: "):
+    with pytest.raises(OperationsError, match="there is no branch 'gone': say which"):
         prune_branches(template, default="gone")
 
 
@@ -223,6 +223,9 @@ def test_the_commands(
     assert main(["branch", "prune", name]) == 0
     assert f"deleted {made}" in capsys.readouterr().out
     assert main(["branch", "path", "app.db"]) == 2
+    capsys.readouterr()
+    assert main(["branch", "list", "none-{branch}.db"]) == 0
+    assert capsys.readouterr() == ("", "none was made of none-{branch}.db\n")
 
 
 def test_of_a_long_template_the_branchs_name_is_cut(git: Git, tmp_path: Path) -> None:

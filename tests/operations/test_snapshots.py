@@ -1,6 +1,7 @@
 """Snapshots, and the commands."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,16 @@ from oxlite.operations import OperationsError
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     return filled(tmp_path / "app.db")
+
+
+@pytest.mark.parametrize("name", ["app 1.db"])
+def test_the_command_that_goes_back_can_be_pasted(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = filled(tmp_path / name)
+    assert main(["snapshot", "create", str(database)]) == 0
+    words = shlex.split(capsys.readouterr().err.partition("Back to it: ")[2])
+    assert main(words[1:]) == 0
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> str:
@@ -54,8 +65,10 @@ def test_without_a_database_there_is_no_directory(tmp_path: Path) -> None:
 def test_the_commands(database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app, backups = str(database), tmp_path / "backups"
     backups.mkdir()
+    assert main(["snapshot", "list", app]) == 0
+    assert capsys.readouterr() == ("", f"{app} has no snapshots\n")
     assert main(["snapshot", "create", app, "one"]) == 0
-    assert f"oxlite snapshot restore {app} one" in shown(capsys)
+    assert f"Back to it: oxlite snapshot restore {shlex.quote(app)} one\n" in shown(capsys)
     assert main(["snapshot", "create", app, "two", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["snapshot"] == "two"
     assert main(["snapshot", "create", app, "one"]) == 2
@@ -74,7 +87,7 @@ def test_the_commands(database: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "deleted one" in shown(capsys)
 
     assert main(["backup", app, str(backups), "--rate", "1000"]) == 0
-    assert "1 tables, 1,000 rows" in shown(capsys)
+    assert "1 table, 1,000 rows" in shown(capsys)
     assert main(["backup", app, str(backups), "--compress", "--keep", "1", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert len(said["deleted"]) == 1
@@ -88,6 +101,12 @@ def test_the_commands(database: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["restore", app, str(tmp_path / "new.db")]) == 0
     assert "its checksum could not be compared" in shown(capsys)
     assert main(["restore", str(tmp_path / "gone"), app]) == 2
+    assert main(["backup", app, f"{tmp_path}/typo/"]) == 2
+    assert f"there is no directory {tmp_path}/typo/" in shown(capsys)
+    assert main(["restore", str(backups), app]) == 2
+    assert f"is a directory: name a backup in it, the last is {said['backup']}" in shown(capsys)
+    assert main(["restore", f"{said['backup']}.json", app]) == 2
+    assert f"is the manifest of a backup: name that, {said['backup']}" in shown(capsys)
     assert main(["backup", str(tmp_path / "gone"), str(backups)]) == 2
     assert "there is no" in shown(capsys)
 

@@ -13,13 +13,13 @@ __all__ = ["backup"]
 def backup(
     database: Annotated[Path, typer.Argument(metavar="DB", help="The database.")],
     target: Annotated[
-        Path,
+        str,  # a slash at its end says that it is a directory
         typer.Argument(
             metavar="TARGET",
             help="The file of the backup; or a directory, where it is named by the database and"
             " the time.",
         ),
-    ] = Path(),
+    ] = ".",
     compress: Annotated[
         bool, typer.Option("--compress", help="Compress it (Zstandard): NAME.db.zst.")
     ] = False,
@@ -47,7 +47,7 @@ def backup(
         typer.Option(
             min=1,
             metavar="N",
-            help="Then delete older backups of this database in the directory, but for so many.",
+            help="Then delete older backups of this database in the directory: the last N stay.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +56,7 @@ def backup(
         typer.Option(
             min=0,
             metavar="DAYS",
-            help="The same, but for those that are younger.",
+            help="The same: those that are younger stay. With both, what either keeps.",
             show_default=False,
         ),
     ] = None,
@@ -77,7 +77,7 @@ def backup(
 
     It is one snapshot: what was committed when it began. Nobody waits for it, if the database has a
     WAL. The backup has its name when it is whole, verified (integrity, rows) and synced; its
-    checksum is beside it, in NAME.json. The last backup that was verified is never deleted.
+    checksum is beside it, in NAME.json. The last backup that is what was verified is never deleted.
 
     Exit code: 0, or 2 if there is no backup.
 
@@ -86,9 +86,10 @@ def backup(
     import shlex
 
     from oxlite import harmless, operations
-    from oxlite.cli.output import print_json, scan_progress
+    from oxlite.cli.output import contents_text, print_json, scan_progress
+    from oxlite.operations.files import size_text
 
-    if (keep is not None or keep_days is not None) and not os.path.isdir(target):  # noqa: PTH112 - a name may be too long
+    if (keep is not None or keep_days is not None) and not os.path.isdir(target):  # noqa: PTH112 - it is text
         raise typer.BadParameter(
             f"--keep and --keep-days go with a directory, and {target} is none"
         )
@@ -121,9 +122,8 @@ def backup(
         )
         return
     contents = made.manifest.contents
-    typer.echo(f"{made.path}: {_size(made.manifest.size)}, verified")
-    rows = sum(filter(None, contents.rows.values()))
-    typer.echo(f"{len(contents.rows)} tables, {rows:,} rows", err=True)
+    typer.echo(f"{made.path}: {size_text(made.manifest.size)}, verified")
+    typer.echo(contents_text(contents.rows), err=True)
     if contents.foreign_key_violations:
         typer.echo(
             f"{contents.foreign_key_violations:,} rows refer to nothing, as in the database:"
@@ -142,7 +142,3 @@ def backup(
         typer.echo(f"deleted {one.path}", err=True)
     words = shlex.join(["oxlite", "restore", str(made.path), str(database)])
     typer.echo(f"Restore it: {words}", err=True)
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):,.1f} MiB"

@@ -87,20 +87,25 @@ def _list(template: _Template, as_json: _Json = False) -> None:
             }
         )
         return
+    from oxlite import harmless
+
+    if not found:
+        typer.echo(f"none was made of {harmless(template)}", err=True)
+        return
     from rich.table import Table
     from rich.text import Text
 
-    from oxlite import harmless
+    from oxlite.operations.files import size_text
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("branch", "from", "made (UTC)", "MiB"):
-        table.add_column(heading, justify="right" if heading == "MiB" else "left", overflow="fold")
+    for heading in ("branch", "from", "made (UTC)", "size"):
+        table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
     for one in found:
         table.add_row(
             Text(harmless(one.branch)),
             Text(harmless(one.parent or "")),
             f"{one.created_at:%Y-%m-%d %H:%M}",
-            f"{one.path.stat().st_size / (1 << 20):,.1f}",
+            size_text(one.path.stat().st_size),
         )
     print_tables(table)
 

@@ -45,7 +45,7 @@ def restore(
 
 def tell_restored(done: object, as_json: bool) -> None:
     """Say what was restored."""
-    from oxlite.cli.output import print_json
+    from oxlite.cli.output import contents_text, print_json
     from oxlite.operations import Restored
 
     assert isinstance(done, Restored)
@@ -61,7 +61,7 @@ def tell_restored(done: object, as_json: bool) -> None:
             }
         )
         return
-    typer.echo(f"{done.path}: {len(done.contents.rows)} tables, {rows:,} rows, verified")
+    typer.echo(f"{done.path}: {contents_text(done.contents.rows)}, verified")
     if not done.was_proved:
         typer.echo("The backup had no manifest: its checksum could not be compared", err=True)
     if done.kept_as is not None:

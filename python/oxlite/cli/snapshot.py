@@ -20,7 +20,7 @@ _Database = Annotated[Path, typer.Argument(metavar="DB", help="The database.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print it as JSON and nothing else.")]
 _Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Its name.", show_default=False),
+    typer.Argument(metavar="NAME", help="Its name.", show_default=False),
 ]
 
 
@@ -30,6 +30,8 @@ def _create(database: _Database, name: _Name = None, as_json: _Json = False) -> 
 
     For example: oxlite snapshot create app.db before-migration
     """
+    import shlex
+
     from oxlite import operations
     from oxlite.cli.output import print_json, scan_progress
 
@@ -38,17 +40,20 @@ def _create(database: _Database, name: _Name = None, as_json: _Json = False) -> 
     if as_json:
         print_json({"snapshot": made.name, "file": str(made.path)})
         return
-    typer.echo(f"{made.name}: verified; back to it: oxlite snapshot restore {database} {made.name}")
+    typer.echo(f"{made.name}: verified")
+    words = shlex.join(["oxlite", "snapshot", "restore", str(database), made.name])
+    typer.echo(f"Back to it: {words}", err=True)
 
 
 @snapshot.command("list")
 def _list(database: _Database, as_json: _Json = False) -> None:
-    """List them, the first first.
+    """List them, the oldest first.
 
     For example: oxlite snapshot list app.db
     """
     from oxlite import operations
     from oxlite.cli.output import print_json, print_tables
+    from oxlite.operations.files import size_text
 
     found = operations.list_snapshots(database)
     if as_json:
@@ -60,17 +65,22 @@ def _list(database: _Database, as_json: _Json = False) -> None:
             }
         )
         return
+    if not found:
+        typer.echo(f"{database} has no snapshots", err=True)
+        return
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("name", "taken (UTC)", "MiB", "rows"):
-        table.add_column(heading, justify="right" if heading in ("MiB", "rows") else "left")
+    for heading in ("name", "taken (UTC)", "size", "rows"):
+        table.add_column(
+            heading, justify="right" if heading in ("size", "rows") else "left", overflow="fold"
+        )
     for one in found:
         manifest = one.manifest
         table.add_row(
             one.name,
             f"{manifest.created_at:%Y-%m-%d %H:%M:%S}",
-            f"{manifest.size / (1 << 20):,.1f}",
+            size_text(manifest.size),
             f"{sum(filter(None, manifest.contents.rows.values())):,}",
         )
     print_tables(table)
@@ -81,11 +91,13 @@ def _restore(
     database: _Database,
     name: _Name = None,
     live: Annotated[
-        bool, typer.Option("--live", help="While others have the database open.")
+        bool, typer.Option("--live", help="Write it into the database while others have it open.")
     ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Have the database as it was: the last one, without a name. See oxlite restore.
+    """Have the database as it was then; without a name, as the last one has it.
+
+    It is what oxlite restore does: what was there is kept as DB.before-TIME.
 
     For example: oxlite snapshot restore app.db before-migration
     """
@@ -112,7 +124,7 @@ def _prune(
         ),
     ] = None,
 ) -> None:
-    """Delete old ones. The last that was verified is kept in any case.
+    """Delete old ones. The last that is what was verified is kept in any case.
 
     For example: oxlite snapshot prune app.db --keep 5
     """

@@ -115,6 +115,8 @@ def backup(
         oxlite.sqlite3.Error: The database cannot be read.
         OSError: The backup cannot be written.
     """
+    if os.fspath(target).endswith(os.sep) and not os.path.isdir(target):  # noqa: PTH112 - a text
+        raise OperationsError(f"there is no directory {target}")
     make = bound(
         _made, Path(database), Path(target), compress, bytes_per_second, _host(host), stage
     )

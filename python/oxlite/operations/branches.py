@@ -250,6 +250,10 @@ def prune_branches(
     path = Path(template).absolute()
     tree = _working_tree(path, repository)
     checked_out = current_branch(tree)
+    if default not in _branches(tree):
+        raise OperationsError(
+            f"there is no branch {default!r}: say which one others come from (--default)"
+        )
     # A branch on which nothing was done yet is merged, as git has it.
     merged = _branches(tree, "--merged", default) - _branches(tree, "--points-at", default)
     alive = _branches(tree) - merged | {default, checked_out} | _in_worktrees(tree)

@@ -24,10 +24,11 @@ import oxlite
 from oxlite import sqlite3
 from oxlite.operations import compression
 from oxlite.operations.backups import backup as make_backup
+from oxlite.operations.backups import backups_in
 from oxlite.operations.errors import DatabaseInUse, OperationsError, VerificationFailed
 from oxlite.operations.files import MAGIC, WITH_ROWS, beside, refuse_long_name
 from oxlite.operations.holders import look_for_holders
-from oxlite.operations.manifest import Manifest, manifest_path, read_manifest
+from oxlite.operations.manifest import MANIFEST_SUFFIX, Manifest, manifest_path, read_manifest
 from oxlite.operations.online_copy import copy_online
 from oxlite.operations.partial import (
     Partial,
@@ -92,6 +93,12 @@ def restore(
         OSError: The file cannot be written.
     """
     source, target = Path(backup), Path(database).resolve()
+    if source.is_dir():
+        raise OperationsError(f"{source} is a directory: name a backup in it{_last_in(source)}")
+    if source.name.endswith(MANIFEST_SUFFIX):
+        of = source.with_name(source.name.removesuffix(MANIFEST_SUFFIX))
+        if of.is_file():
+            raise OperationsError(f"{source} is the manifest of a backup: name that, {of}")
     if not source.is_file():
         raise OperationsError(f"there is no backup {source}")
     if not source.stat().st_size:
@@ -118,6 +125,11 @@ def restore(
         else:
             kept = _put_in_place(partial, target)
     return Restored(target, contents, kept, manifest is not None)
+
+
+def _last_in(directory: Path) -> str:
+    found = backups_in(directory)
+    return f", the last is {found[-1].path}" if found else ""
 
 
 def _copy(source: Path, target: Path, manifest: Manifest | None, say: Stage) -> None:

@@ -59,7 +59,9 @@ class Command(BaseCommand):
         """
         command = list(options["arguments"])
         name = command[0] if command else ""
-        takes_a_database = name == "restore" or len(command) >= _DATABASE_COMES_AFTER.get(name, 99)
+        takes_a_database = len(command) >= _DATABASE_COMES_AFTER.get(name, 99)
+        if name == "restore":  # without a backup it would be taken for that
+            takes_a_database = any(not word.startswith("-") for word in command[1:])
         if takes_a_database and "--help" not in command:
             alias = options["database"]
             file = database_file(connections[alias].settings_dict["NAME"])
