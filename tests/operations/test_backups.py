@@ -1,5 +1,6 @@
 """Backups: consistent while others write, verified, named when they are whole, pruned."""
 
+import errno
 import json
 import os
 import shlex
@@ -14,6 +15,7 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.operations.databases import filled, numbers, python, writing
@@ -22,6 +24,7 @@ import oxlite
 from oxlite import operations
 from oxlite.cli import main
 from oxlite.operations import OperationsError, VerificationFailed, backup, backups_in, prune
+from oxlite.operations.partial import Partial
 
 
 @pytest.fixture
@@ -372,6 +375,31 @@ except KeyboardInterrupt:
     assert left_in(tmp_path) == []
 
 
+def test_who_is_interrupted_as_the_work_begins_leaves_nothing(
+    database: Path, tmp_path: Path
+) -> None:
+    said = python(
+        """
+import signal, sys, threading, time
+from oxlite.operations import backup
+start = threading.Thread.start
+def start_and_interrupt(self):
+    start(self)
+    signal.raise_signal(signal.SIGINT)
+threading.Thread.start = start_and_interrupt
+try:
+    backup(sys.argv[1], sys.argv[2], stage=lambda what, done, of: time.sleep(0.5))
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+        database,
+        tmp_path / "copy.db",
+    )
+    assert said == "interrupted\n"
+    assert not (tmp_path / "copy.db").exists()
+    assert left_in(tmp_path) == []
+
+
 # Each row takes long to check; all of them hours.
 _SLOW_CHECK = """PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql,
 'filling BLOB', 'filling BLOB CHECK (length(replace(hex(zeroblob(20000000)), ''0'', ''1'')) > x)')
@@ -674,3 +702,72 @@ def test_backups_of_a_hidden_database_are_listed(tmp_path: Path) -> None:
     database = filled(tmp_path / ".app.db")
     backup(database, tmp_path)
     assert [one.name[:4] for one in backups_in(tmp_path)] == ["app-"]
+
+
+# Ends itself before it changes a name for the given time.
+_DIES = """
+import os, signal, sys
+from oxlite.operations import backup
+left = int(sys.argv[3])
+def die(event, arguments):
+    global left
+    if event in ("os.link", "os.rename", "os.remove", "os.rmdir", "os.mkdir"):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(die)
+backup(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_whoever_is_killed_at_any_step_leaves_no_name_without_a_manifest(
+    database: Path, tmp_path: Path
+) -> None:
+    for step in range(1, 100):
+        target = tmp_path / f"{step}.db"
+        done = subprocess.run(
+            [sys.executable, "-c", _DIES, database, target, str(step)], check=False
+        )
+        assert done.returncode in (0, -signal.SIGKILL)
+        if target.exists():
+            [made] = backups_in(tmp_path)
+            assert made.is_proved()
+            target.unlink()
+        backup(database, tmp_path / "next.db")
+        assert left_in(tmp_path) == []
+        assert [one.name for one in backups_in(tmp_path)] == ["next"]
+        assert not (tmp_path / f"{step}.db.json").exists()
+        for path in (tmp_path / "next.db", tmp_path / "next.db.json"):
+            path.unlink()
+        if done.returncode == 0:
+            break
+    assert step > 5
+
+
+def test_a_backup_that_cannot_have_its_name_leaves_no_manifest(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_partial: Partial, _final: Path) -> None:
+        raise OSError(errno.EIO, "the disk")
+
+    monkeypatch.setattr(Partial, "finish", fail)
+    with pytest.raises(OSError, match="the disk"):
+        backup(database, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db.json").exists()
+    assert left_in(tmp_path) == []
+
+
+def test_a_copy_that_has_not_the_rows_of_the_snapshot_is_no_backup(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["oxlite.operations.backups"]
+    copy = module.copy_online
+
+    def lose(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as it is
+        copied = copy(*arguments, **options)
+        return copied._replace(rows={"t": copied.rows["t"] + 1})
+
+    monkeypatch.setattr(module, "copy_online", lose)
+    with pytest.raises(VerificationFailed, match="has not the rows that it had"):
+        backup(database, tmp_path / "copy.db")
+    assert left_in(tmp_path) == []

@@ -7,6 +7,7 @@ is that of a thread, and nobody may take his own back without rights
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ NICE: Final = 10
 """Beside two writers on two processors a backup takes a tenth of one with it."""
 
 _MOST: Final = 19
+_HELD_BACK: Final = (signal.SIGINT, signal.SIGTERM)
 _AGAIN_SECONDS: Final = 0.05
 
 _ends_of: Final[dict[int, list[Callable[[], None]]]] = {}
@@ -73,12 +75,19 @@ def nicely(work: Callable[[], _T], nice: int) -> _T:
             has_ended.set()
 
     thread = threading.Thread(target=run, name="oxlite: work that gives way")
-    thread.start()
     try:
+        # What comes before this waits in the block below comes then; and never to the thread.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        try:
+            thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         has_ended.wait()
     except BaseException:
+        if thread.ident is None:  # it has not begun
+            raise
         # https://docs.python.org/3/c-api/threads.html#c.PyThreadState_SetAsyncExc
-        ident = thread.ident or 0
+        ident = thread.ident
         raised_there = ctypes.py_object(KeyboardInterrupt)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), raised_there)
         # It is raised in Python alone. Once may be before a statement has begun.

@@ -49,7 +49,7 @@ OF_CONSTRAINT: Final = re.compile(
 )
 """How SQLite begins to say that a row is not what the schema promises; the file is whole then."""
 
-_ERRORS_AT_MOST: Final = 20
+_DAMAGES_AT_MOST: Final = 20
 _SHOWN_AT_MOST: Final = 3
 _LINES_AT_MOST: Final = 100_000
 _AS_COMPILED: Final = 2**31 - 1
@@ -191,7 +191,7 @@ def _has_told_all(connection: sqlite3.Connection, found: _Found, table: str | No
                 found.violations[line] += 1
             elif line != "ok" and not line.startswith("*** in database"):
                 found.errors.append(line)
-        if len(found.errors) >= _ERRORS_AT_MOST:
+        if len(found.errors) >= _DAMAGES_AT_MOST:
             break
     return lines < most or bool(found.errors)
 
