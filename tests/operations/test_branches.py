@@ -148,10 +148,13 @@ def test_those_of_merged_and_deleted_branches_are_pruned(
         git("merge", "-q", "--no-ff", "-m", "merge", name)
     git("branch", "-q", "-D", "gone")
     (tmp_path / "app-stranger.db").touch()
-    # Somebody's record that leads elsewhere.
-    (tmp_path / "app-evil.db.branch.json").write_text(
-        json.dumps({"branch": "../x", "parent": None, "created_at": "2026-01-01T00:00:00+00:00"})
-    )
+    # Somebody's records that lead elsewhere.
+    for name in ("app-evil.db", "app-stranger.db"):
+        (tmp_path / f"{name}.branch.json").write_text(
+            json.dumps(
+                {"branch": "../x", "parent": None, "created_at": "2026-01-01T00:00:00+00:00"}
+            )
+        )
     used = tmp_path / "app-used.db"
     opens = "import sys; file = open(sys.argv[1]); print(1, flush=True); input()"
     holder = subprocess.Popen(
