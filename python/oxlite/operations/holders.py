@@ -10,6 +10,7 @@ Processes of other users are seen by root alone; those of other machines by nobo
 import os
 import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -33,12 +34,13 @@ class Lock:
     """Bytes of a file that a process has locked.
 
     Attributes:
-        suffix: Of which file: ``""`` the database, ``"-shm"`` the index of the WAL.
+        suffix: Of which file: ``""`` the database, ``"-shm"`` the index of the WAL, ``"-gate"``
+            where writers of several processes queue.
         is_posix: Whether it is a lock of the process (as SQLite's are), or of an open file (as
             Oxlite's are).
         is_write: Whether nobody else can have it.
         first: The first byte.
-        last: The last byte.
+        last: The last byte; -1 for all that follow.
     """
 
     suffix: str
@@ -46,6 +48,30 @@ class Lock:
     is_write: bool
     first: int
     last: int
+
+    @property
+    def is_read_mark(self) -> bool:
+        """Whether it is one of the five read marks (https://sqlite.org/walformat.html#wal_locks)."""
+        return self.suffix == "-shm" and not self.is_write and 123 <= self.first <= 127
+
+    @property
+    def is_write_lock(self) -> bool:
+        """Whether it is SQLite's write lock: of the WAL, or RESERVED of the database.
+
+        Sources: https://sqlite.org/walformat.html#wal_locks, https://sqlite.org/lockingv3.html.
+        """
+        write, reserved = 120, 0x40000001
+        byte = {"-shm": write, "": reserved}.get(self.suffix)
+        return byte is not None and self.is_write and self.covers(byte)
+
+    @property
+    def is_checkpoint_lock(self) -> bool:
+        """Whether it is that of who makes a checkpoint (the same source)."""
+        return self.suffix == "-shm" and self.is_write and self.covers(121)
+
+    def covers(self, byte: int) -> bool:
+        """Whether a byte of the file is locked by it."""
+        return self.first <= byte and (self.last == -1 or byte <= self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +125,27 @@ class Holder:
                 }
                 for one in self.users
             ],
-            "reads": any(_is_read_mark(lock) for lock in self.locks),
-            "writes": any(_is_write_lock(lock) for lock in self.locks),
+            "reads": any(lock.is_read_mark for lock in self.locks),
+            "writes": any(lock.is_write_lock for lock in self.locks),
         }
 
 
 def look_for_holders(
-    path: Path, *, with_libraries: bool = True, look_for_seconds: float = _LOOK_FOR_SECONDS
+    path: Path,
+    *,
+    with_libraries: bool = True,
+    with_gate: bool = False,
+    process_ids: Collection[int] | None = None,
+    look_for_seconds: float = _LOOK_FOR_SECONDS,
 ) -> tuple[Holder, ...] | None:
     """The processes that have a database open, this one among them.
 
     Args:
         path: Of the database, resolved.
         with_libraries: Whether to look for the SQLites in them.
+        with_gate: Whether to look for locks of ``-gate`` too. Who
+            has that open alone is no holder.
+        process_ids: These alone are looked at; None is all.
         look_for_seconds: So long at the most; what was not seen by then is left out.
 
     Returns:
@@ -122,18 +156,21 @@ def look_for_holders(
         return None
     ends = time.monotonic() + look_for_seconds
     found = []
-    for name in sorted(filter(str.isdigit, os.listdir(root)), key=int):  # noqa: PTH208 - thousands
+    if process_ids is None:
+        process_ids = [int(name) for name in os.listdir(root) if name.isdigit()]  # noqa: PTH208 - thousands
+    suffixes = ("", "-wal", "-shm", "-gate") if with_gate else ("", "-wal", "-shm")
+    for process_id in sorted(process_ids):
         if time.monotonic() > ends:
             break
-        holder = _holder(root / name, path)
+        holder = _holder(root / str(process_id), path, suffixes)
         if holder is not None:
             libraries = libraries_of(holder.process_id) if with_libraries else ()
             found.append(replace(holder, libraries=libraries))
     return tuple(found)
 
 
-def _holder(process: Path, path: Path) -> Holder | None:
-    suffixes = {f"{path.name}{suffix}": suffix for suffix in ("", "-wal", "-shm")}
+def _holder(process: Path, path: Path, wanted: tuple[str, ...]) -> Holder | None:
+    suffixes = {f"{path.name}{suffix}": suffix for suffix in wanted}
     locks: set[Lock] = set()
     is_open = is_deleted = False
     try:
@@ -146,7 +183,7 @@ def _holder(process: Path, path: Path) -> Holder | None:
             name = link.rpartition("/")[2].removesuffix(_DELETED)
             if name not in suffixes or not _is_same(process / "fd" / number, path, name, link):
                 continue
-            is_open = True
+            is_open |= suffixes[name] in {"", "-wal"}
             is_deleted |= link.endswith(_DELETED) and not suffixes[name]
             info = (process / "fdinfo" / number).read_text()
         except OSError:
@@ -161,7 +198,8 @@ def _holder(process: Path, path: Path) -> Holder | None:
             )
             for kind, access, first, last in _LOCK.findall(info)
         }
-    if not is_open:
+    # Who uses the WAL has locked its index; others only look at that, as ``oxlite top`` does.
+    if not is_open and not any(lock.suffix == "-shm" for lock in locks):
         return None
     ordered = sorted(locks, key=lambda lock: (lock.suffix, lock.first, lock.is_posix))
     return Holder(
@@ -199,14 +237,3 @@ def _is_stopped(process: Path) -> bool:
     except (OSError, IndexError):
         return False
     return state in {"T", "t"}
-
-
-def _is_read_mark(lock: Lock) -> bool:
-    return lock.suffix == "-shm" and not lock.is_write and 123 <= lock.first <= 127
-
-
-def _is_write_lock(lock: Lock) -> bool:
-    # https://sqlite.org/walformat.html#wal_locks, and RESERVED of https://sqlite.org/lockingv3.html
-    write, reserved = 120, 0x40000001
-    byte = write if lock.suffix == "-shm" else reserved
-    return lock.is_write and lock.first <= byte <= lock.last
