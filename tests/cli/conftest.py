@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ _AS_NOBODY = f"""
 import contextlib, io, os, sys
 from oxlite.cli import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    ways = ["env"], ["env", "--json"], ["env", "/no/such/file"], ["doctor", os.__file__]
+    ways = ["env"], ["env", "--json"], ["env", "/no/such/file"], ["doctor", os.__file__], \\
+        ["top", os.__file__]
     for arguments in ways:
         main(arguments)
 if os.geteuid() == 0:
@@ -48,3 +50,13 @@ def oxlite() -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that every user may enter, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
+        directory.chmod(0o755)

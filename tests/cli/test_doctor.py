@@ -8,8 +8,7 @@ import shlex
 import sqlite3
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -39,16 +38,6 @@ def made(path: Path) -> Path:
         connection.execute("CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT)")
         connection.executemany("INSERT INTO t(b) VALUES (?)", [("x",)] * 20_000)
     return path
-
-
-@pytest.fixture
-def open_directory() -> Iterator[Path]:
-    """A directory that every user may enter, which pytest's own is not."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        yield directory
-        directory.chmod(0o755)
 
 
 def of_the_database(captured: str) -> list[str]:

@@ -356,6 +356,8 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     assert json.loads(done.stdout)["connection"]["pragmas"]["user_version"] == 4711
     examined = site.manage("oxlite", "doctor", "--json")
     assert json.loads(examined.stdout)["facts"]["user_version"] == 4711
+    watched = site.manage("oxlite", "top", "--once", "--json", "--interval", "0.1")
+    assert json.loads(watched.stdout)["path"] == json.loads(examined.stdout)["path"]
     assert site.manage("oxlite", "no-such-command").returncode != 0
     site.set('DATABASES["default"]["NAME"] = ":memory:"')
     refused = site.manage("oxlite", "env")

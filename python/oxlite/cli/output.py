@@ -20,7 +20,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-__all__ = ["contents_text", "print_json", "print_tables", "scan_progress"]
+__all__ = [
+    "contents_text",
+    "print_json",
+    "print_json_line",
+    "print_tables",
+    "print_text",
+    "scan_progress",
+]
 
 
 class _PipeConsole(Console):
@@ -33,6 +40,17 @@ class _PipeConsole(Console):
 def print_json(document: Mapping[str, Any]) -> None:
     """Print a document as indented JSON and nothing else."""
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def print_json_line(document: Mapping[str, Any]) -> None:
+    """Print a document as JSON in a line, at once, for a program that reads line by line."""
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def print_text(text: str) -> None:
+    """Print a text as it is."""
+    sys.stdout.write(text)
 
 
 def print_tables(renderable: RenderableType) -> None:

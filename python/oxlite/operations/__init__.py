@@ -15,6 +15,7 @@
     snapshots      backups beside a database, by name
     branches       a database for each git branch
     doctor/        whether a database is well
+    top/           what goes on in it now
 
 Invariant: a live database is read by SQLite alone, never by opening its file.
 """

@@ -3,6 +3,7 @@
 The command line runs in a process of its own, so nothing of it is imported here.
 """
 
+import signal
 import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser
@@ -18,8 +19,18 @@ from oxlite.django.sqlite3.validation import database_file
 
 __all__ = ["Command"]
 
-_DATABASE_COMES_AFTER: Final = {"backup": 1, "doctor": 1, "env": 1, "snapshot": 2, "tasks": 2}
+_DATABASE_COMES_AFTER: Final = {
+    "backup": 1,
+    "doctor": 1,
+    "env": 1,
+    "snapshot": 2,
+    "tasks": 2,
+    "top": 1,
+}
 """After how many words the database comes. Of ``restore`` it is the last argument."""
+
+_ENDS_WITHIN_SECONDS: Final = 5.0
+"""How long the command line may take after Ctrl-C before it is told once more."""
 
 _TAKES_A_CACHE: Final = "cache"
 """The command whose own commands take the file of a cache."""
@@ -76,6 +87,20 @@ class Command(BaseCommand):
                     f"settings.CACHES[{alias!r}] is no oxlite.django.cache.OxliteCache"
                 )
             command.insert(2, str(backend.path))
-        done = subprocess.run([sys.executable, "-m", "oxlite.cli", *command])
-        if done.returncode:
-            sys.exit(done.returncode)
+        code = _run([sys.executable, "-m", "oxlite.cli", *command])
+        if code:
+            sys.exit(code)
+
+
+def _run(command: list[str]) -> int:
+    """Run it; its exit code. A terminal's Ctrl-C is for both, and it decides what comes of that."""
+    process = subprocess.Popen(command)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        pass
+    try:
+        return process.wait(_ENDS_WITHIN_SECONDS)
+    except subprocess.TimeoutExpired:  # it was sent to this process alone
+        process.send_signal(signal.SIGINT)
+        return process.wait()

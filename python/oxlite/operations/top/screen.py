@@ -1,0 +1,99 @@
+"""The live view: a table that redraws in place, until it is ended.
+
+It is drawn on the terminal's other screen, so that what was there before comes back, whichever way
+it ends: by Ctrl-C, by a count, by an error, by SIGTERM or SIGHUP. While it is stopped (Ctrl-Z) the
+terminal is as it was.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.live import Live
+
+from oxlite.operations.top.tables import View
+from oxlite.operations.top.watch import Watch, check_interval
+
+__all__ = ["show"]
+
+_PAUSE_SECONDS = 0.1
+
+
+def show(
+    path: Path | str,
+    *,
+    interval_seconds: float = 2.0,
+    count: int | None = None,
+    console: Console | None = None,
+) -> None:
+    """Show a database on a terminal, until Ctrl-C, or so many times.
+
+    Args:
+        path: An existing file. It may be in use.
+        interval_seconds: From 0.1 to 3600.
+        count: How many looks; None is without end.
+        console: Where; by default standard output.
+
+    Raises:
+        OperationsError: There is no such file, it may not be read, it is no database, or it was
+            deleted while it was watched; or the interval is none.
+        KeyboardInterrupt: SIGINT, SIGTERM or SIGHUP; its ``signal_number`` says which.
+    """
+    check_interval(interval_seconds)
+    with (
+        _signals() as wants_to_stop,
+        Watch(path) as watch,
+        Live(console=console or Console(), screen=True, auto_refresh=False) as live,
+    ):
+        while True:
+            live.update(View(watch.look()), refresh=True)
+            if count is not None:
+                count -= 1
+                if count <= 0:
+                    # It would be gone before it was read.
+                    _wait(watch, interval_seconds, live, wants_to_stop)
+                    return
+            _wait(watch, interval_seconds, live, wants_to_stop)
+
+
+def _wait(watch: Watch, seconds: float, live: Live, wants_to_stop: list[int]) -> None:
+    ends = time.monotonic() + seconds
+    while (left := ends - time.monotonic()) > 0:
+        watch.wait(min(left, _PAUSE_SECONDS))
+        if wants_to_stop:
+            wants_to_stop.clear()
+            live.stop()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            live.start(refresh=True)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Signals that end a process leave the terminal as it was; SIGTSTP waits for its time."""
+    wants_to_stop: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        interrupt = KeyboardInterrupt()
+        interrupt.signal_number = number  # type: ignore[attr-defined]
+        raise interrupt
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        wants_to_stop.append(number)
+
+    before = {}
+    try:
+        for number, handler in (
+            (signal.SIGTERM, end), (signal.SIGHUP, end), (signal.SIGTSTP, stop)
+        ):  # fmt: skip
+            # What was ignored stays ignored: nohup, a shell without job control.
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, handler)
+        yield wants_to_stop
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)

@@ -1,0 +1,314 @@
+"""A sample for a terminal, from 40 columns on, as high as that is.
+
+Invariants: values are shown as text, never interpreted as rich's markup, nor obeyed by the
+    terminal; what is not known is a dash.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from oxlite.operations.top.sample import Namespace, Process, Reader, Sample, Statement, Writer
+
+__all__ = ["View"]
+
+_WIDE: Final = 100
+_MEDIUM: Final = 60
+
+# What a section is given before any other gets more.
+_ROWS_EACH: Final = 3
+
+_UNKNOWN: Final = "–"  # noqa: RUF001 - a dash
+
+
+class View:
+    """A sample as wide and as high as the place that it is shown in."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Lay it out; a height is kept where there is one."""
+        sample, width = self._sample, options.max_width
+        head = _head(sample, width)
+        notes = [Text(f"• {note}", style="dim") for note in sample.notes]
+        sections = [one for one in _sections(sample, width) if one.rows]
+        if options.height is not None:
+            taken = sum(len(console.render_lines(one, options.update(height=None))) for one in head)
+            taken += sum(
+                len(console.render_lines(one, options.update(height=None))) for one in notes
+            )
+            # Each section has a line above it, and its header; the notes have a line above them.
+            left = options.height - taken - 2 * len(sections) - bool(notes)
+            shares = _shares([len(one.rows) for one in sections], left)
+        else:
+            shares = [len(one.rows) for one in sections]
+        parts: list[RenderableType] = [*head]
+        for section, share in zip(sections, shares, strict=True):
+            if share > 0:
+                parts += [Text(), section.table(share)]
+        if notes:
+            parts += [Text(), *notes]
+        yield Group(*parts)
+
+
+class _Section:
+    """Rows below one another; the last column takes what is left, and is cut there."""
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        self._columns = columns
+        self.rows = list(rows)
+
+    def table(self, at_most: int) -> Table:
+        """The first rows, and how many more there are."""
+        table = Table(
+            box=None, expand=True, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold"
+        )
+        for name in self._columns[:-1]:
+            is_text = name in _TEXTS
+            table.add_column(name, justify="left" if is_text else "right", no_wrap=True)
+        table.add_column(self._columns[-1], no_wrap=True, overflow="ellipsis", ratio=1)
+        shown = self.rows if len(self.rows) <= at_most else self.rows[: max(at_most - 1, 0)]
+        for row in shown:
+            table.add_row(*map(Text, row))
+        if len(shown) < len(self.rows):
+            more = f"and {len(self.rows) - len(shown)} more"
+            blanks = [Text() for _ in self._columns[:-1]]
+            table.add_row(*blanks, Text(more, style="dim"))
+        return table
+
+
+_TEXTS: Final = frozenset({"does"})
+
+
+def _head(sample: Sample, width: int) -> list[RenderableType]:
+    mode = "WAL mode" if sample.journal_mode == "wal" else "rollback mode"
+    clock = f"{datetime.fromtimestamp(sample.at_epoch_seconds):%H:%M:%S}"
+    every = (
+        f"{sample.since_before_seconds:.1f} s"
+        if sample.since_before_seconds is not None
+        else "first look"
+    )
+    title = Text(sample.path.rpartition("/")[2] or sample.path, style="bold")
+    facts = f"{mode}, {_bytes(sample.size_bytes)}"
+    grid = Table.grid(padding=(0, 2), expand=True)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(ratio=1, overflow="fold")
+    for name, value in _facts(sample, is_wide=width >= _MEDIUM):
+        grid.add_row(Text(name), value)
+    top = Table.grid(padding=(0, 2), expand=True)
+    top.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    top.add_column(justify="right", no_wrap=True)
+    top.add_row(
+        Text.assemble(title, "  ", (facts, "")) if width >= _MEDIUM else title,
+        Text(f"{clock}, {every}" if width >= _MEDIUM else clock, style="dim"),
+    )
+    parts: list[RenderableType] = [top]
+    if width < _MEDIUM:
+        parts.append(Text(facts, style="dim"))
+    return [*parts, grid]
+
+
+def _facts(sample: Sample, *, is_wide: bool) -> Iterator[tuple[str, Text]]:
+    tells = sample.per_second is not None
+    rates = [f"{_rate(sample.commits_per_second)} commits"]
+    if tells:
+        rates.append(f"{_rate(sample.rate('statements'))} statements")
+        if sample.writes_per_batch is not None:
+            rates.append(
+                f"{_rate(sample.rate('batches'))} batches of {sample.writes_per_batch:.1f} writes"
+            )
+    yield "rates", _joined(rates)
+    yield "line", _joined(_line(sample))
+    yield "lock", _lock(sample.writer)
+    if sample.wal is not None:
+        yield "WAL", _joined(_wal(sample, is_wide=is_wide))
+    if tells:
+        said = [f"{_rate(sample.rate('checkpoints'))} checkpoints"]
+        said += [
+            f"{sample.counters.get(name, 0):,} {word}"
+            for name, word in (
+                ("checkpoints_incomplete", "not finished"),
+                ("checkpoint_waits", "waited"),
+                ("checkpoint_errors", "failed"),
+            )
+            if sample.counters.get(name, 0)
+        ]
+        yield "copied", _joined(said)
+
+
+def _line(sample: Sample) -> Iterator[str]:
+    line = sample.line
+    known = [
+        _count(count, word)
+        for count, word in ((line.threads, "thread"), (line.processes, "process"))
+        if count is not None
+    ]
+    waiting = (line.threads or 0) + (line.processes or 0)
+    if not known:
+        yield _UNKNOWN
+    elif waiting:
+        yield f"{' and '.join(known)} in line"
+    else:
+        yield "nobody in line"
+    if sample.per_second is not None:
+        waits = sample.rate("thread_waits") + sample.rate("process_waits")
+        yield f"{_rate(waits)} waits"
+        yield f"{_rate(sample.rate('turns'))} turns"
+
+
+def _lock(writer: Writer | None) -> Text:
+    if writer is None:
+        return Text("free")
+    at_least = ">" if writer.is_at_least else ""
+    who = f"process {writer.process_id}{_whose(writer.pid_namespace)}"
+    said = Text(f"{who}, {at_least}{_seconds(writer.held_seconds)}")
+    what = writer.sql or _short(writer.command)
+    if what:
+        said.append(f"\n{what}", style="" if writer.sql else "dim")
+    if writer.held_seconds >= 1:
+        said.stylize("yellow", 0, len(who) + 20)
+    return said
+
+
+def _wal(sample: Sample, *, is_wide: bool) -> Iterator[str]:
+    wal = sample.wal
+    assert wal is not None
+    yield f"{wal.frames:,} frames" + (f" in {_bytes(wal.size_bytes)}" if is_wide else "")
+    done = 100 * wal.checkpointed_frames // wal.frames if wal.frames else 100
+    yield f"{done} % checkpointed"
+    if wal.begun_anew is not None:
+        yield {0: "never begun anew", 1: "begun anew once"}.get(
+            wal.begun_anew, f"begun anew {wal.begun_anew:,} times"
+        )
+    if wal.is_checkpointing:
+        yield "a checkpoint is being made"
+
+
+def _sections(sample: Sample, width: int) -> Iterator[_Section]:
+    columns: tuple[str, ...] = ("reader", "behind", "age", "reads")
+    yield _Section(columns, map(_reader, sample.readers))
+    if width >= _MEDIUM:
+        columns = ("slowest", "waited", "times", "ago", "statement")
+    else:
+        columns = ("slowest", "statement")
+    yield _Section(columns, (_statement(one, width) for one in sample.statements))
+    columns = _process_columns(sample, width)
+    yield _Section(columns, (_process(one, columns) for one in sample.processes or ()))
+
+
+def _process_columns(sample: Sample, width: int) -> tuple[str, ...]:
+    if not any(one.tells for one in sample.processes or ()):
+        return "process", "does", "command"
+    if width < _MEDIUM:
+        return "process", "commits", "does", "command"
+    turns = ("turns",) if width >= _WIDE else ()
+    return "process", "commits", "stmts", "waits", *turns, "line", "does", "command"
+
+
+def _reader(one: Reader) -> tuple[str, ...]:
+    behind = _UNKNOWN if one.frames_behind is None else f"{one.frames_behind:,}"
+    age = _UNKNOWN
+    if one.age_seconds is not None:
+        age = f"{'>' if one.is_at_least else ''}{_seconds(one.age_seconds)}"
+    return _number(one.process_id, one.pid_namespace), behind, age, one.sql or _short(one.command)
+
+
+def _statement(one: Statement, width: int) -> tuple[str, ...]:
+    if width < _MEDIUM:
+        return _seconds(one.longest_seconds), one.sql
+    return (
+        _seconds(one.longest_seconds),
+        _seconds(one.waited_seconds) if one.waited_seconds else _UNKNOWN,
+        f"{one.count:,}",
+        _seconds(one.ago_seconds),
+        one.sql,
+    )
+
+
+def _process(one: Process, columns: Sequence[str]) -> tuple[str, ...]:
+    def rate(*names: str) -> str:
+        if one.per_second is None:
+            return _UNKNOWN
+        return _rate(sum(one.per_second.get(name, 0.0) for name in names))
+
+    is_narrow = "stmts" not in columns
+    cells = {
+        "process": _number(one.process_id, one.pid_namespace),
+        "commits": rate("commits"),
+        "stmts": rate("statements"),
+        "waits": rate("thread_waits", "process_waits"),
+        "turns": rate("turns"),
+        "line": f"{one.counters['waiting']:,}" if "waiting" in one.counters else _UNKNOWN,
+        "does": ", ".join(one.does[:1] if is_narrow else one.does),
+        "command": _short(one.command),
+    }
+    return tuple(cells[name] for name in columns)
+
+
+def _shares(rows: Sequence[int], left: int) -> list[int]:
+    """How many lines each section gets of those that are left."""
+    shares = [0] * len(rows)
+    for most in (_ROWS_EACH, max(rows, default=0)):
+        for number, count in enumerate(rows):
+            more = min(min(count, most) - shares[number], left)
+            if more > 0:
+                shares[number] += more
+                left -= more
+    return shares
+
+
+def _short(command: str | None) -> str:
+    """A command line without the directory of its program."""
+    if command is None:
+        return ""
+    program, space, rest = command.partition(" ")
+    return f"{program.rpartition('/')[2] or program}{space}{rest}"
+
+
+def _joined(said: Iterable[str]) -> Text:
+    # What belongs together stays together where a line ends.
+    return Text(", ".join(one.replace(" ", "\N{NO-BREAK SPACE}") for one in said))
+
+
+def _number(process_id: int, namespace: Namespace) -> str:
+    return f"{process_id}{'' if namespace == 'own' else '*'}"
+
+
+def _whose(namespace: Namespace) -> str:
+    return {"own": "", "another": " of another container", "unknown": " of an unknown container"}[
+        namespace
+    ]
+
+
+def _count(count: int, word: str) -> str:
+    plural = {"thread": "threads", "process": "processes"}[word]
+    return f"{count:,} {word if count == 1 else plural}"
+
+
+def _rate(per_second: float | None) -> str:
+    if per_second is None:
+        return _UNKNOWN
+    return f"{per_second:,.0f}/s" if per_second >= 10 or not per_second else f"{per_second:.1f}/s"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 0.01:
+        return f"{1000 * seconds:.1f} ms"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 360_000 else f"{seconds / 86400:.0f} days"
+
+
+def _bytes(count: int) -> str:
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min(max(count.bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {units[power]}"

@@ -1,0 +1,198 @@
+"""What processes of Oxlite tell of themselves while somebody watches.
+
+They tell it in memory beside the database, and only then (``oxlite._native.ActivityWatcher``).
+
+Invariants: what they tell is foreign text and made harmless; where it cannot be had, the watch goes
+on without it and says why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from oxlite import _native, harmless
+from oxlite.operations.top.sample import GAUGES, Namespace, Statement
+
+__all__ = ["Hold", "Key", "Reading", "Teller", "Told", "ToldView"]
+
+Key = tuple[int, Namespace]
+"""By what a process is known: its number, and whether that is one here."""
+
+_SQL_AT_MOST: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A connection with a snapshot.
+
+    Attributes:
+        thread_id: Its thread, as the operating system numbers it.
+        held_seconds: For how long it has it, in seconds.
+        sql: With which statement; None between two.
+    """
+
+    thread_id: int
+    held_seconds: float
+    sql: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What somebody has told that he holds the write lock for.
+
+    Attributes:
+        key: The process.
+        thread_id: Its thread.
+        held_seconds: For how long, in seconds.
+        sql: A statement of the transaction.
+    """
+
+    key: Key
+    thread_id: int
+    held_seconds: float
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Teller:
+    """A process that tells.
+
+    Attributes:
+        key: The process.
+        counters: What it has counted.
+        per_second: The same in each second since the look before; None where that is not known yet.
+        readings: Its connections with a snapshot, the oldest first.
+        statements: Its slowest statements.
+    """
+
+    key: Key
+    counters: Mapping[str, int]
+    per_second: Mapping[str, float] | None
+    readings: tuple[Reading, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one look has heard.
+
+    Attributes:
+        tellers: Who tells.
+        hold: Who has told that he holds the write lock.
+        note: Why nobody is heard, in a sentence.
+    """
+
+    tellers: tuple[Teller, ...] = ()
+    hold: Hold | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    at_ms: int
+    counters: Mapping[str, int]
+
+
+class ToldView:
+    """Asks processes of Oxlite to tell what they do, for as long as it is open."""
+
+    def __init__(self, path: Path) -> None:
+        self._watcher: Any = None
+        self._refusal: str | None = None
+        self._before: dict[Key, _Telling] = {}
+        kind = getattr(_native, "ActivityWatcher", None)
+        if kind is None:
+            return
+        try:
+            self._watcher = kind(path)
+        except OSError as error:
+            reason = harmless(" ".join(str(error).split()))
+            self._refusal = f"Oxlite's processes are not asked what they do: {reason}."
+
+    def note_beginnings(self) -> None:
+        """Remember what those count who have begun to tell: between two looks, for the second."""
+        for one in self._processes():
+            self._before.setdefault(_key(one), _telling(one))
+
+    def look(self) -> Told:
+        """Look once."""
+        if self._watcher is None:
+            return Told(note=self._refusal)
+        found = [self._teller(one) for one in self._processes()]
+        told = self._watcher.holder()
+        hold = None
+        if told is not None:
+            hold = Hold(
+                _key(told), told["thread_id"], told["held_ms"] / 1000, _in_a_line(told["sql"])
+            )
+        return Told(tuple(found), hold)
+
+    def close(self) -> None:
+        """Let them tell no more, if nobody else listens."""
+        if self._watcher is not None:
+            self._watcher.close()
+
+    def _processes(self) -> list[dict[str, Any]]:
+        return [] if self._watcher is None else self._watcher.processes()
+
+    def _teller(self, told: dict[str, Any]) -> Teller:
+        key, now = _key(told), _telling(told)
+        before, self._before[key] = self._before.get(key), now
+        return Teller(
+            key=key,
+            counters=now.counters,
+            per_second=None if before is None else _per_second(before, now),
+            readings=tuple(
+                sorted(
+                    (
+                        Reading(one["thread_id"], one["held_ms"] / 1000, _sql(one["sql"]))
+                        for one in told["readings"]
+                    ),
+                    key=lambda reading: -reading.held_seconds,
+                )
+            ),
+            statements=tuple(
+                Statement(
+                    process_id=key[0],
+                    pid_namespace=key[1],
+                    sql=_in_a_line(one["sql"]),
+                    longest_seconds=one["longest_us"] / 1_000_000,
+                    waited_seconds=one["waited_us"] / 1_000_000,
+                    count=one["count"],
+                    ago_seconds=one["ago_ms"] / 1000,
+                )
+                for one in told["slowest"]
+            ),
+        )
+
+
+def _key(told: Mapping[str, Any]) -> Key:
+    return told["process_id"], told["pid_namespace"]
+
+
+def _telling(told: Mapping[str, Any]) -> _Telling:
+    return _Telling(
+        told["told_ms"], {harmless(name): count for name, count in told["counters"].items()}
+    )
+
+
+def _per_second(before: _Telling, now: _Telling) -> Mapping[str, float] | None:
+    """What was counted in each second between two tellings; 0 for who has told nothing new."""
+    names = now.counters.keys() - GAUGES
+    if now.at_ms == before.at_ms:
+        return dict.fromkeys(sorted(names), 0.0)
+    seconds = (now.at_ms - before.at_ms) / 1000
+    steps = {name: now.counters[name] - before.counters.get(name, 0) for name in sorted(names)}
+    if seconds < 0 or any(step < 0 for step in steps.values()):
+        return None  # another process has the number now, and has begun to count
+    return {name: step / seconds for name, step in steps.items()}
+
+
+def _sql(text: str | None) -> str | None:
+    return None if text is None else _in_a_line(text)
+
+
+def _in_a_line(text: str) -> str:
+    line = harmless(" ".join(text.split()))
+    return line if len(line) <= _SQL_AT_MOST else f"{line[: _SQL_AT_MOST - 1]}…"

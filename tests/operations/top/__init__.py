@@ -1,0 +1,1 @@
+"""``oxlite top``: real processes read and write, and what is seen of them."""
