@@ -184,9 +184,10 @@ def test_processes_in_line(stage: Stage) -> None:
         assert watch.look().line.processes == 0
         holder.do("c.execute('BEGIN IMMEDIATE')")
         head.begin(INSERT)
-        sample_when(watch, lambda sample: sample.line.head_process_id == head.process_id)
+        sample = sample_when(watch, lambda one: one.line.head_process_id == head.process_id)
+        assert sample.line.processes == 1
         waiting.begin(INSERT)
-        sample = sample_when(watch, lambda sample: sample.line.processes == 1)
+        sample = sample_when(watch, lambda sample: sample.line.processes == 2)
         assert "in line" in of(waiting, sample).does
         assert "at the head" in of(head, sample).does
         assert sample.writer is not None

@@ -46,12 +46,15 @@ class ReadMark:
         process_id: Of the process.
         number: Which one, 0 to 4.
         frames_behind: How many frames of the WAL are newer.
+        is_writers: Whether it may be that of a transaction that writes now, which has the newest
+            snapshot there is.
         key: The same for as long as it stands at the same place.
     """
 
     process_id: int
     number: int
     frames_behind: int
+    is_writers: bool
     key: tuple[object, ...]
 
 
@@ -267,22 +270,38 @@ class OutsideView:
         seen = {one.process_id: _marks(one) for one in holders if _marks(one)}
         if index is None or not seen:
             return ()
-        # Who writes has a read mark too, and the newest snapshot there is.
+        # Who writes has a read mark too: the newest of its process.
         writers = {one.process_id for one in holders if _writes(one)}
         time.sleep(_KEPT_AT_MOST_SECONDS)
         again = look_for_holders(
             self.path, with_libraries=False, with_gate=True, process_ids=seen.keys()
         )
+        moved = self._moved(index)
         stay = {one.process_id: _marks(one) & seen[one.process_id] for one in again or ()}
         found = []
         for process_id, numbers in stay.items():
-            for number in sorted(numbers):
-                behind = index.frames_behind(number)
-                if behind is None or (not behind and process_id in writers):
-                    continue
+            behind = {
+                number: frames
+                for number in sorted(numbers - moved)
+                if (frames := index.frames_behind(number)) is not None
+            }
+            newest = min(behind.values(), default=0)
+            for number, frames in behind.items():
+                is_writers = process_id in writers and frames == newest
                 place = index.identity, number, index.read_marks[number]
-                found.append(ReadMark(process_id, number, behind, place))
+                found.append(ReadMark(process_id, number, frames, is_writers, place))
         return tuple(found)
+
+    def _moved(self, before: WalIndex) -> set[int]:
+        """The read marks that stand at another frame than a moment before: of short reads."""
+        try:
+            now = read_wal_index(self._index)
+        except (Torn, OSError):
+            return set()
+        if now is None or now.identity != before.identity:
+            return set(range(len(before.read_marks)))
+        pairs = zip(before.read_marks, now.read_marks, strict=True)
+        return {number for number, (one, other) in enumerate(pairs) if one != other}
 
     def _notes(
         self,

@@ -63,7 +63,8 @@ class Line:
     """Who is in line for the write lock.
 
     Attributes:
-        processes: How many processes wait in the queue between processes; None if unknown.
+        processes: How many processes wait in the queue between processes, with the one at its head
+            unless that writes by now; None if unknown.
         threads: How many threads wait in those processes that tell; None if none tells.
         head_process_id: The process whose turn it is, if one has come to the head of that queue.
     """
@@ -157,6 +158,8 @@ class Process:
         does: What it does now, so far as its locks tell: ``writes``, ``checkpoints``, ``reads``,
             ``in line``, ``at the head``; and what it is: ``stopped``, ``deleted file``.
         tells: Whether it is one of Oxlite's that tells what it does.
+        told_ago_seconds: How long ago it has told last, in seconds: it tells ten times a second
+            while it does something. None where it does not tell.
         counters: What it has counted since it began to use the file; ``waiting`` and ``wal_frames``
             are what is so now. Empty where it does not tell.
         per_second: What it has counted in each second since the look before. None where that is
@@ -168,6 +171,7 @@ class Process:
     command: str | None
     does: tuple[str, ...]
     tells: bool
+    told_ago_seconds: float | None
     counters: Mapping[str, int]
     per_second: Mapping[str, float] | None
 

@@ -5,6 +5,7 @@ Invariants: values are shown as text, never interpreted as rich's markup, nor ob
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -19,8 +20,17 @@ __all__ = ["View"]
 _WIDE: Final = 100
 _MEDIUM: Final = 60
 
+_LABEL: Final = len("rates")
+
 # What a section is given before any other gets more.
 _ROWS_EACH: Final = 3
+
+# What takes less is no slow statement.
+_SHOWN_SECONDS: Final = 0.0001
+
+# Others wait for a write lock for as long; at so many frames a checkpoint is made.
+_LONG_SECONDS: Final = 1.0
+_MANY_FRAMES: Final = 1000
 
 _UNKNOWN: Final = "–"  # noqa: RUF001 - a dash
 
@@ -59,7 +69,7 @@ class View:
 class _Section:
     """Rows below one another; the last column takes what is left, and is cut there."""
 
-    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
         self._columns = columns
         self.rows = list(rows)
 
@@ -74,7 +84,7 @@ class _Section:
         table.add_column(self._columns[-1], no_wrap=True, overflow="ellipsis", ratio=1)
         shown = self.rows if len(self.rows) <= at_most else self.rows[: max(at_most - 1, 0)]
         for row in shown:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
         if len(shown) < len(self.rows):
             more = f"and {len(self.rows) - len(shown)} more"
             blanks = [Text() for _ in self._columns[:-1]]
@@ -96,9 +106,9 @@ def _head(sample: Sample, width: int) -> list[RenderableType]:
     title = Text(sample.path.rpartition("/")[2] or sample.path, style="bold")
     facts = f"{mode}, {_bytes(sample.size_bytes)}"
     grid = Table.grid(padding=(0, 2), expand=True)
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(ratio=1, overflow="fold")
-    for name, value in _facts(sample, is_wide=width >= _MEDIUM):
+    grid.add_column(style="dim", no_wrap=True, width=_LABEL)
+    grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    for name, value in _facts(sample, width - _LABEL - 2, is_wide=width >= _MEDIUM):
         grid.add_row(Text(name), value)
     top = Table.grid(padding=(0, 2), expand=True)
     top.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -113,7 +123,7 @@ def _head(sample: Sample, width: int) -> list[RenderableType]:
     return [*parts, grid]
 
 
-def _facts(sample: Sample, *, is_wide: bool) -> Iterator[tuple[str, Text]]:
+def _facts(sample: Sample, width: int, *, is_wide: bool) -> Iterator[tuple[str, Text]]:
     tells = sample.per_second is not None
     rates = [f"{_rate(sample.commits_per_second)} commits"]
     if tells:
@@ -122,23 +132,11 @@ def _facts(sample: Sample, *, is_wide: bool) -> Iterator[tuple[str, Text]]:
             rates.append(
                 f"{_rate(sample.rate('batches'))} batches of {sample.writes_per_batch:.1f} writes"
             )
-    yield "rates", _joined(rates)
-    yield "line", _joined(_line(sample))
+    yield "rates", _joined(rates, width)
+    yield "line", _joined(_line(sample), width)
     yield "lock", _lock(sample.writer)
     if sample.wal is not None:
-        yield "WAL", _joined(_wal(sample, is_wide=is_wide))
-    if tells:
-        said = [f"{_rate(sample.rate('checkpoints'))} checkpoints"]
-        said += [
-            f"{sample.counters.get(name, 0):,} {word}"
-            for name, word in (
-                ("checkpoints_incomplete", "not finished"),
-                ("checkpoint_waits", "waited"),
-                ("checkpoint_errors", "failed"),
-            )
-            if sample.counters.get(name, 0)
-        ]
-        yield "copied", _joined(said)
+        yield "WAL", _joined([*_wal(sample, is_wide=is_wide), *_checkpoints(sample)], width)
 
 
 def _line(sample: Sample) -> Iterator[str]:
@@ -146,13 +144,12 @@ def _line(sample: Sample) -> Iterator[str]:
     known = [
         _count(count, word)
         for count, word in ((line.threads, "thread"), (line.processes, "process"))
-        if count is not None
+        if count
     ]
-    waiting = (line.threads or 0) + (line.processes or 0)
-    if not known:
-        yield _UNKNOWN
-    elif waiting:
+    if known:
         yield f"{' and '.join(known)} in line"
+    elif line.threads is None and line.processes is None:
+        yield _UNKNOWN
     else:
         yield "nobody in line"
     if sample.per_second is not None:
@@ -168,10 +165,10 @@ def _lock(writer: Writer | None) -> Text:
     who = f"process {writer.process_id}{_whose(writer.pid_namespace)}"
     said = Text(f"{who}, {at_least}{_seconds(writer.held_seconds)}")
     what = writer.sql or _short(writer.command)
+    if writer.held_seconds >= _LONG_SECONDS:
+        said.stylize("yellow")
     if what:
         said.append(f"\n{what}", style="" if writer.sql else "dim")
-    if writer.held_seconds >= 1:
-        said.stylize("yellow", 0, len(who) + 20)
     return said
 
 
@@ -189,6 +186,18 @@ def _wal(sample: Sample, *, is_wide: bool) -> Iterator[str]:
         yield "a checkpoint is being made"
 
 
+def _checkpoints(sample: Sample) -> Iterator[str]:
+    if sample.counters:
+        yield f"{sample.counters.get('checkpoints', 0):,} checkpoints"
+    for name, word in (
+        ("checkpoints_incomplete", "not finished"),
+        ("checkpoint_waits", "waited"),
+        ("checkpoint_errors", "failed"),
+    ):
+        if sample.counters.get(name, 0):
+            yield f"{sample.counters[name]:,} {word}"
+
+
 def _sections(sample: Sample, width: int) -> Iterator[_Section]:
     columns: tuple[str, ...] = ("reader", "behind", "age", "reads")
     yield _Section(columns, map(_reader, sample.readers))
@@ -196,7 +205,7 @@ def _sections(sample: Sample, width: int) -> Iterator[_Section]:
         columns = ("slowest", "waited", "times", "ago", "statement")
     else:
         columns = ("slowest", "statement")
-    yield _Section(columns, (_statement(one, width) for one in sample.statements))
+    yield _Section(columns, (_statement(one, width) for one in _merged(sample.statements)))
     columns = _process_columns(sample, width)
     yield _Section(columns, (_process(one, columns) for one in sample.processes or ()))
 
@@ -210,12 +219,32 @@ def _process_columns(sample: Sample, width: int) -> tuple[str, ...]:
     return "process", "commits", "stmts", "waits", *turns, "line", "does", "command"
 
 
-def _reader(one: Reader) -> tuple[str, ...]:
+def _reader(one: Reader) -> tuple[str | Text, ...]:
     behind = _UNKNOWN if one.frames_behind is None else f"{one.frames_behind:,}"
     age = _UNKNOWN
     if one.age_seconds is not None:
         age = f"{'>' if one.is_at_least else ''}{_seconds(one.age_seconds)}"
-    return _number(one.process_id, one.pid_namespace), behind, age, one.sql or _short(one.command)
+    number = _number(one.process_id, one.pid_namespace)
+    style = "yellow" if (one.frames_behind or 0) >= _MANY_FRAMES else ""
+    return number, Text(behind, style), age, one.sql or _short(one.command)
+
+
+def _merged(statements: Iterable[Statement]) -> list[Statement]:
+    """Each text once, of all processes; the slowest comes first."""
+    found: dict[str, Statement] = {}
+    for one in statements:
+        if one.longest_seconds < _SHOWN_SECONDS:
+            continue
+        known = found.get(one.sql)
+        if known is None:
+            found[one.sql] = one
+        else:
+            found[one.sql] = replace(
+                known,
+                count=known.count + one.count,
+                ago_seconds=min(known.ago_seconds, one.ago_seconds),
+            )
+    return list(found.values())
 
 
 def _statement(one: Statement, width: int) -> tuple[str, ...]:
@@ -223,7 +252,7 @@ def _statement(one: Statement, width: int) -> tuple[str, ...]:
         return _seconds(one.longest_seconds), one.sql
     return (
         _seconds(one.longest_seconds),
-        _seconds(one.waited_seconds) if one.waited_seconds else _UNKNOWN,
+        _seconds(one.waited_seconds) if one.waited_seconds >= _SHOWN_SECONDS else "",
         f"{one.count:,}",
         _seconds(one.ago_seconds),
         one.sql,
@@ -263,16 +292,25 @@ def _shares(rows: Sequence[int], left: int) -> list[int]:
 
 
 def _short(command: str | None) -> str:
-    """A command line without the directory of its program."""
-    if command is None:
-        return ""
-    program, space, rest = command.partition(" ")
-    return f"{program.rpartition('/')[2] or program}{space}{rest}"
+    """A command line without directories."""
+    words = (command or "").split(" ")
+    return " ".join(
+        (word.rpartition("/")[2] or word) if word.startswith("/") else word for word in words
+    )
 
 
-def _joined(said: Iterable[str]) -> Text:
-    # What belongs together stays together where a line ends.
-    return Text(", ".join(one.replace(" ", "\N{NO-BREAK SPACE}") for one in said))
+def _joined(said: Iterable[str], width: int) -> Text:
+    """One after the other, in lines; what belongs together stays together where a line ends."""
+    lines = [""]
+    for one in said:
+        if not lines[-1]:
+            lines[-1] = one
+        elif len(lines[-1]) + len(one) + 3 <= width:  # the comma behind it as well
+            lines[-1] += f", {one}"
+        else:
+            lines[-1] += ","
+            lines.append(one)
+    return Text("\n".join(lines))
 
 
 def _number(process_id: int, namespace: Namespace) -> str:
@@ -297,6 +335,8 @@ def _rate(per_second: float | None) -> str:
 
 
 def _seconds(seconds: float) -> str:
+    if seconds < _SHOWN_SECONDS:
+        return "<0.1 ms"
     if seconds < 0.01:
         return f"{1000 * seconds:.1f} ms"
     if seconds < 1:

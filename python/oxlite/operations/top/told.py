@@ -6,12 +6,14 @@ Invariants: what they tell is foreign text and made harmless; where it cannot be
 on without it and says why.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from oxlite import _native, harmless
+from oxlite import harmless
+from oxlite._native import ActivityWatcher
 from oxlite.operations.top.sample import GAUGES, Namespace, Statement
 
 __all__ = ["Hold", "Key", "Reading", "Teller", "Told", "ToldView"]
@@ -60,13 +62,15 @@ class Teller:
 
     Attributes:
         key: The process.
+        told_ago_seconds: How long ago, in seconds: it tells when it does something.
         counters: What it has counted.
         per_second: The same in each second since the look before; None where that is not known yet.
-        readings: Its connections with a snapshot, the oldest first.
+        readings: Its connections that had a snapshot then, the oldest first.
         statements: Its slowest statements.
     """
 
     key: Key
+    told_ago_seconds: float
     counters: Mapping[str, int]
     per_second: Mapping[str, float] | None
     readings: tuple[Reading, ...]
@@ -98,14 +102,11 @@ class ToldView:
     """Asks processes of Oxlite to tell what they do, for as long as it is open."""
 
     def __init__(self, path: Path) -> None:
-        self._watcher: Any = None
+        self._watcher: ActivityWatcher | None = None
         self._refusal: str | None = None
         self._before: dict[Key, _Telling] = {}
-        kind = getattr(_native, "ActivityWatcher", None)
-        if kind is None:
-            return
         try:
-            self._watcher = kind(path)
+            self._watcher = ActivityWatcher(path)
         except OSError as error:
             reason = harmless(" ".join(str(error).split()))
             self._refusal = f"Oxlite's processes are not asked what they do: {reason}."
@@ -133,20 +134,23 @@ class ToldView:
         if self._watcher is not None:
             self._watcher.close()
 
-    def _processes(self) -> list[dict[str, Any]]:
-        return [] if self._watcher is None else self._watcher.processes()
+    def _processes(self) -> list[Mapping[str, Any]]:
+        return [] if self._watcher is None else list(self._watcher.processes())
 
-    def _teller(self, told: dict[str, Any]) -> Teller:
+    def _teller(self, told: Mapping[str, Any]) -> Teller:
         key, now = _key(told), _telling(told)
+        # What it has told was so then.
+        ago = max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - now.at_ms / 1000)
         before, self._before[key] = self._before.get(key), now
         return Teller(
             key=key,
+            told_ago_seconds=ago,
             counters=now.counters,
             per_second=None if before is None else _per_second(before, now),
             readings=tuple(
                 sorted(
                     (
-                        Reading(one["thread_id"], one["held_ms"] / 1000, _sql(one["sql"]))
+                        Reading(one["thread_id"], ago + one["held_ms"] / 1000, _sql(one["sql"]))
                         for one in told["readings"]
                     ),
                     key=lambda reading: -reading.held_seconds,
@@ -160,7 +164,7 @@ class ToldView:
                     longest_seconds=one["longest_us"] / 1_000_000,
                     waited_seconds=one["waited_us"] / 1_000_000,
                     count=one["count"],
-                    ago_seconds=one["ago_ms"] / 1000,
+                    ago_seconds=ago + one["ago_ms"] / 1000,
                 )
                 for one in told["slowest"]
             ),

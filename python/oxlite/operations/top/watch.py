@@ -32,6 +32,9 @@ __all__ = ["Watch", "check_interval", "watch"]
 _INTERVAL_SECONDS: Final = (0.1, 3600.0)
 _LISTEN_EVERY_SECONDS: Final = 0.1
 
+# A process that has told of a snapshot and does nothing since may have ended that, unheard.
+_BELIEVED_SECONDS: Final = 60.0
+
 # Of all processes together; each tells a few.
 _STATEMENTS_AT_MOST: Final = 20
 
@@ -134,6 +137,7 @@ class Watch:
                 if mark.frames_behind:
                     key = process_id, *mark.key
                     behind[key] = self._behind.get(key) or _Since(now, self._before is None)
+            marks = [mark for mark in marks if not mark.is_writers]
             own = tellers.pop((process_id, "own"), None)
             if own is not None and own.readings:
                 found += _told_readers(own, commands.get(process_id), marks)
@@ -153,9 +157,11 @@ class Watch:
                         sql=None,
                     )
                 )
-        # Of others the marks are not seen: another container's, or gone between the two looks.
+        # Whose locks can be seen, and has none, has ended what it told; of others one cannot know.
         for teller in tellers.values():
-            found += _told_readers(teller, commands.get(teller.key[0]), [])
+            is_seen = teller.key[1] == "own" and teller.key[0] in commands
+            if not is_seen and teller.told_ago_seconds < _BELIEVED_SECONDS:
+                found += _told_readers(teller, None, [])
         self._behind = behind
         return tuple(
             sorted(found, key=lambda one: (-(one.age_seconds or 0), -(one.frames_behind or 0)))
@@ -261,8 +267,13 @@ def _wal(seen: Outside) -> Wal | None:
 
 
 def _line(seen: Outside, told: Told) -> Line:
+    waiting: int | None = None
+    if seen.gate is not None:
+        writing = {one.process_id for one in seen.writers}
+        waiting = len(seen.gate.waiting)
+        waiting += seen.gate.head is not None and seen.gate.head not in writing
     return Line(
-        processes=None if seen.gate is None else len(seen.gate.waiting),
+        processes=waiting,
         threads=sum(one.counters.get("waiting", 0) for one in told.tellers)
         if told.tellers
         else None,
@@ -309,6 +320,7 @@ def _processes(seen: Outside, told: Told) -> tuple[Process, ...] | None:
                 command=holder.command,
                 does=tuple(_does(holder, seen)),
                 tells=teller is not None,
+                told_ago_seconds=teller.told_ago_seconds if teller else None,
                 counters=teller.counters if teller else {},
                 per_second=teller.per_second if teller else None,
             )
@@ -322,6 +334,7 @@ def _processes(seen: Outside, told: Told) -> tuple[Process, ...] | None:
                 command=None,
                 does=(),
                 tells=True,
+                told_ago_seconds=teller.told_ago_seconds,
                 counters=teller.counters,
                 per_second=teller.per_second,
             )
@@ -340,7 +353,7 @@ def _does(holder: Holder, seen: Outside) -> Iterator[str]:
             yield "in line"
     if any(lock.is_checkpoint_lock for lock in holder.locks):
         yield "checkpoints"
-    if any(mark.process_id == number for mark in seen.read_marks):
+    if any(mark.process_id == number and not mark.is_writers for mark in seen.read_marks):
         yield "reads"
     if holder.is_stopped:
         yield "stopped"
