@@ -365,6 +365,29 @@ def test_manage_oxlite_fills_in_the_database(site: "Site") -> None:
     assert "names no file" in refused.stderr
 
 
+INTERRUPTED = """
+import os, signal, subprocess, sys
+command = [sys.executable, "-W", "ignore", "-m", "django", "oxlite", "top", "--json"]
+process = subprocess.Popen(
+    [*command, "--interval", "0.1"], start_new_session=True, text=True,
+    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+)
+process.stdout.readline()
+send = os.killpg if sys.argv[1] == "terminal" else os.kill
+send(process.pid, signal.SIGINT)
+print(repr(process.communicate()[1]), process.returncode)
+"""
+
+
+@pytest.mark.parametrize("whom", ["terminal", "one"])
+def test_manage_oxlite_ends_with_what_its_command_makes_of_ctrl_c(site: "Site", whom: str) -> None:
+    """A terminal interrupts both processes, a supervisor one of them."""
+    pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
+    site.run('connection.cursor().execute("PRAGMA user_version = 1")')
+    done = site.script("-c", INTERRUPTED, whom)
+    assert done.stdout == "'' 0\n", done.stderr
+
+
 def test_manage_oxlite_backs_up_and_restores(site: "Site") -> None:
     pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
     site.run('connection.cursor().execute("PRAGMA user_version = 4711")')

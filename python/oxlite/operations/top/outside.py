@@ -79,7 +79,8 @@ class Outside:
         journal_mode: ``wal`` or ``rollback``.
         size_bytes: Of the database's file.
         changes: How many transactions have changed the database; None in WAL mode, or if unknown.
-        index: The index of the WAL, where there is one.
+        index: The index of the WAL, where there is one that can be read.
+        has_index_file: Whether its file is there.
         wal_bytes: The size of the WAL's file.
         sequence: How often the WAL was begun anew; None while it has no header.
         holders: Who has it open; None where there is no ``/proc``.
@@ -94,6 +95,7 @@ class Outside:
     size_bytes: int
     changes: int | None
     index: WalIndex | None
+    has_index_file: bool
     wal_bytes: int
     sequence: int | None
     holders: tuple[Holder, ...] | None
@@ -142,6 +144,7 @@ class OutsideView:
             size_bytes=size,
             changes=None if is_wal else self._changes(),
             index=index,
+            has_index_file=self._index.identity is not None,
             wal_bytes=wal_bytes,
             sequence=sequence,
             holders=holders,

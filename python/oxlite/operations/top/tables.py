@@ -47,20 +47,27 @@ class View:
         head = _head(sample, width)
         notes = [Text(f"• {note}", style="dim") for note in sample.notes]
         sections = [one for one in _sections(sample, width) if one.rows]
+        shares = [len(one.rows) for one in sections]
         if options.height is not None:
-            taken = sum(len(console.render_lines(one, options.update(height=None))) for one in head)
-            taken += sum(
-                len(console.render_lines(one, options.update(height=None))) for one in notes
-            )
+
+            def lines(parts: Iterable[RenderableType]) -> int:
+                free = options.update(height=None)
+                return sum(len(console.render_lines(part, free)) for part in parts)
+
             # Each section has a line above it, and its header; the notes have a line above them.
-            left = options.height - taken - 2 * len(sections) - bool(notes)
+            left = options.height - lines(head) - 2 * len(sections)
+            wanted = sum(min(count, _ROWS_EACH) for count in shares)
+            if notes and left - wanted < lines(notes) + 1:
+                word = "note" if len(notes) == 1 else "notes"
+                notes = [Text(f"• {len(notes)} {word}: see --once", style="dim")]
+            left -= lines(notes) + bool(notes)
+            while sections and left < len(sections):
+                sections.pop()
+                left += 2
             shares = _shares([len(one.rows) for one in sections], left)
-        else:
-            shares = [len(one.rows) for one in sections]
         parts: list[RenderableType] = [*head]
         for section, share in zip(sections, shares, strict=True):
-            if share > 0:
-                parts += [Text(), section.table(share)]
+            parts += [Text(), section.table(share)]
         if notes:
             parts += [Text(), *notes]
         yield Group(*parts)
@@ -82,10 +89,12 @@ class _Section:
             is_text = name in _TEXTS
             table.add_column(name, justify="left" if is_text else "right", no_wrap=True)
         table.add_column(self._columns[-1], no_wrap=True, overflow="ellipsis", ratio=1)
-        shown = self.rows if len(self.rows) <= at_most else self.rows[: max(at_most - 1, 0)]
+        is_cut = len(self.rows) > at_most
+        # Where there is one line, a row says more than how many there are.
+        shown = self.rows[: at_most - 1 if is_cut and at_most > 1 else at_most]
         for row in shown:
             table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-        if len(shown) < len(self.rows):
+        if is_cut and at_most > 1:
             more = f"and {len(self.rows) - len(shown)} more"
             blanks = [Text() for _ in self._columns[:-1]]
             table.add_row(*blanks, Text(more, style="dim"))
@@ -282,7 +291,7 @@ def _process(one: Process, columns: Sequence[str]) -> tuple[str, ...]:
 def _shares(rows: Sequence[int], left: int) -> list[int]:
     """How many lines each section gets of those that are left."""
     shares = [0] * len(rows)
-    for most in (_ROWS_EACH, max(rows, default=0)):
+    for most in (*range(1, _ROWS_EACH + 1), max(rows, default=0)):
         for number, count in enumerate(rows):
             more = min(min(count, most) - shares[number], left)
             if more > 0:

@@ -6,6 +6,7 @@ Invariants: what they tell is foreign text and made harmless; where it cannot be
 on without it and says why.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -109,6 +110,7 @@ class ToldView:
             self._watcher = ActivityWatcher(path)
         except OSError as error:
             reason = harmless(" ".join(str(error).split()))
+            reason = re.sub(r" \(os error \d+\)$", "", reason)  # as Rust has it
             self._refusal = f"Oxlite's processes are not asked what they do: {reason}."
 
     def note_beginnings(self) -> None:

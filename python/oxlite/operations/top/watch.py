@@ -246,8 +246,9 @@ def _committed(before: Outside | None, now: Outside) -> int | None:
         return None
     if now.index is not None and before.index is not None:
         return now.index.commits_since(before.index)
-    if now.index is not None:  # made meanwhile
-        return now.index.changes
+    if now.index is not None:
+        # Made meanwhile; else it could not be read before.
+        return None if before.has_index_file else now.index.changes
     if now.changes is None or before.changes is None:
         return None
     return max(0, now.changes - before.changes)
