@@ -23,10 +23,10 @@ for line in sys.stdin:
 class Actor:
     """A process that runs lines of Python, one after the other."""
 
-    def __init__(self, path: Path, *arguments: str) -> None:
+    def __init__(self, path: Path, *arguments: str, within: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(
             # Its command line is looked at, so the program is no part of it.
-            [sys.executable, "-c", "exec(eval(input()))", *arguments, str(path)],
+            [*within, sys.executable, "-c", "exec(eval(input()))", *arguments, str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -60,8 +60,10 @@ class Stage:
     path: Path
     stack: ExitStack
 
-    def actor(self, *arguments: str, path: Path | None = None) -> Actor:
-        actor = Actor(path or self.path, *arguments)
+    def actor(
+        self, *arguments: str, path: Path | None = None, within: tuple[str, ...] = ()
+    ) -> Actor:
+        actor = Actor(path or self.path, *arguments, within=within)
         self.stack.callback(actor.kill)
         return actor
 
@@ -72,9 +74,9 @@ class Stage:
         actor.do("c.execute('SELECT count(*) FROM t').fetchall()")
         return actor
 
-    def own(self) -> Actor:
-        """One with a connection of Oxlite's."""
-        actor = self.actor()
+    def own(self, *within: str) -> Actor:
+        """One with a connection of Oxlite's, started by a program before it."""
+        actor = self.actor(within=within)
         actor.do("c = oxlite.connect(path, isolation_level=None, timeout=60)")
         actor.do("c.execute('SELECT count(*) FROM t').fetchall()")
         return actor

@@ -1,8 +1,10 @@
 """What processes of Oxlite tell while somebody watches, and what is joined with what is seen."""
 
 import json
+import subprocess
 from collections.abc import Callable
 
+import pytest
 from tests.operations.databases import python
 from tests.operations.top.conftest import Actor, Stage
 from tests.operations.top.test_prometheus import parsed
@@ -201,3 +203,36 @@ with oxlite.connect(sys.argv[1], isolation_level=None) as c, Watch(sys.argv[1]) 
 """
     assert python(program, stage.path).split() == ["True"]
     assert not stage.beside("-activity").exists()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_processes_of_containers_have_the_numbers_that_they_have_here(
+    stage: Stage, count: int
+) -> None:
+    contained = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    if subprocess.run([*contained, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespace can be made here")
+    with Watch(stage.path) as watch:
+        actors = [stage.own(*contained) for _ in range(count)]
+
+        def tell(sample: Sample) -> bool:
+            for actor in actors:
+                actor.do(INSERT)
+            telling = [one for one in sample.processes or () if one.tells]
+            return len(telling) == count and all(one.counters["commits"] for one in telling)
+
+        sample = looked(watch, tell)
+    assert sample.processes is not None
+    if count == 1:
+        (process,) = sample.processes
+        assert process.pid_namespace == "own"
+        assert process.process_id > 1
+        assert "python" in (process.command or "")
+    else:  # both are number 1 there
+        assert [one.tells for one in sample.processes] == [False, False, True, True]
+        told = [(one.process_id, one.pid_namespace) for one in sample.processes if one.tells]
+        assert told == [(1, "another")] * 2
+        commits = [one.counters["commits"] for one in sample.processes if one.tells]
+        assert sample.counters["commits"] == sum(commits)
+        labels = [label for label, _ in parsed(as_prometheus(sample))["oxlite_process_turns_total"]]
+        assert len(labels) == 1

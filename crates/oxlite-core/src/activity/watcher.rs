@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use oxlite_sqlite::LockFile;
 
@@ -11,8 +12,9 @@ use crate::file::{beside, network};
 use crate::text::harmless;
 use crate::write::queue::{self, Holder};
 
-/// How often the file is opened anew that somebody takes away just then.
-const OPENINGS: usize = 100;
+/// For how long the file is opened anew that somebody takes away just then, and how often.
+const OPENING_AT_MOST: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How often a note is read again that is being written.
 const READINGS: usize = 3;
@@ -34,7 +36,8 @@ impl ActivityWatcher {
         }
         let database = path.canonicalize()?;
         let path = beside::activity(&database);
-        for _ in 0..OPENINGS {
+        let began = Instant::now();
+        while began.elapsed() < OPENING_AT_MOST {
             let file = LockFile::open(&path, &database).map_err(|error| {
                 let path = path.to_string_lossy();
                 io::Error::new(error.kind(), format!("{}: {error}", harmless(&path)))
@@ -47,6 +50,7 @@ impl ActivityWatcher {
                     file,
                 });
             }
+            std::thread::sleep(PAUSE);
         }
         Err(io::Error::new(
             io::ErrorKind::TimedOut,

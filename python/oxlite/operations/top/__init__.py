@@ -5,7 +5,8 @@
     watch.py        the watch: both sources joined, and what has changed between two looks
     outside.py      what can be seen from outside, whatever SQLite uses the file
     wal_index.py    the header of the WAL's index; kept_file.py: its descriptor
-    told.py         what processes of Oxlite tell while somebody watches
+    told.py         what processes of Oxlite tell while somebody watches; containers.py: who they
+                    are here
     sample.py       what one look has seen
     prometheus.py   a sample for Prometheus
     tables.py       a sample for a terminal; screen.py: redrawn in place (these two need rich)

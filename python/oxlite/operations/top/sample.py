@@ -39,10 +39,10 @@ class Writer:
     """Who has the write lock.
 
     Attributes:
-        process_id: Its number, in its own PID namespace.
-        pid_namespace: Whether that is the watcher's.
+        process_id: Its number, here or in its own PID namespace.
+        pid_namespace: Whether that is its number here.
         command: Its command line; None where it cannot be seen.
-        thread_id: Its thread, as the operating system numbers it; None where it has not told.
+        thread_id: Its thread, by its number in its own PID namespace; None where it has not told.
         held_seconds: For how long it has it, in seconds.
         is_at_least: Whether it may be longer: it was had when it was first seen.
         sql: A statement of its transaction; None where it has not told: another SQLite, or a write
@@ -101,10 +101,10 @@ class Reader:
     """A process that reads a snapshot, or a connection of it that has told so.
 
     Attributes:
-        process_id: Its number, in its own PID namespace.
-        pid_namespace: Whether that is the watcher's.
+        process_id: Its number, here or in its own PID namespace.
+        pid_namespace: Whether that is its number here.
         command: Its command line; None where it cannot be seen.
-        thread_id: Its thread; None where it has not told.
+        thread_id: Its thread, by its number in its own PID namespace; None where it has not told.
         read_mark: Which of the five it has locked, 0 to 4; None where that cannot be seen.
         frames_behind: How many frames of the WAL are newer than its read mark.
         age_seconds: How old its snapshot is, in seconds: told, or else since when this watch has
@@ -129,8 +129,8 @@ class Statement:
     """One of the slowest statements that a process of Oxlite has told.
 
     Attributes:
-        process_id: Its number, in its own PID namespace.
-        pid_namespace: Whether that is the watcher's.
+        process_id: Its number, here or in its own PID namespace.
+        pid_namespace: Whether that is its number here.
         sql: Its text, in a line.
         longest_seconds: How long it took when it took longest, in seconds.
         waited_seconds: How much of that it has waited for the write lock.
@@ -152,8 +152,8 @@ class Process:
     """A process that has the database open.
 
     Attributes:
-        process_id: Its number, in its own PID namespace.
-        pid_namespace: Whether that is the watcher's.
+        process_id: Its number, here or in its own PID namespace.
+        pid_namespace: Whether that is its number here.
         command: Its command line; None where it cannot be seen.
         does: What it does now, so far as its locks tell: ``writes``, ``checkpoints``, ``reads``,
             ``in line``, ``at the head``; and what it is: ``stopped``, ``deleted file``.

@@ -8,7 +8,8 @@ on without it and says why.
 
 import re
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +20,9 @@ from oxlite.operations.top.sample import GAUGES, Namespace, Statement
 
 __all__ = ["Hold", "Key", "Reading", "Teller", "Told", "ToldView"]
 
-Key = tuple[int, Namespace]
-"""By what a process is known: its number, and whether that is one here."""
+Key = tuple[int, Namespace, int]
+"""By what a process is known: its number, whether that is one here, and which of those it is that
+have the same number, in several containers."""
 
 _SQL_AT_MOST: Final = 1000
 
@@ -115,19 +117,26 @@ class ToldView:
 
     def note_beginnings(self) -> None:
         """Remember what those count who have begun to tell: between two looks, for the second."""
-        for one in self._processes():
-            self._before.setdefault(_key(one), _telling(one))
+        processes = self._processes()
+        self._forget_others(processes.keys())
+        for key, one in processes.items():
+            self._before.setdefault(key, _telling(one))
 
     def look(self) -> Told:
         """Look once."""
         if self._watcher is None:
             return Told(note=self._refusal)
-        found = [self._teller(one) for one in self._processes()]
+        processes = self._processes()
+        self._forget_others(processes.keys())
+        found = [self._teller(key, one) for key, one in processes.items()]
         told = self._watcher.holder()
         hold = None
         if told is not None:
             hold = Hold(
-                _key(told), told["thread_id"], told["held_ms"] / 1000, _in_a_line(told["sql"])
+                (told["process_id"], told["pid_namespace"], 0),
+                told["thread_id"],
+                told["held_ms"] / 1000,
+                _in_a_line(told["sql"]),
             )
         return Told(tuple(found), hold)
 
@@ -136,11 +145,23 @@ class ToldView:
         if self._watcher is not None:
             self._watcher.close()
 
-    def _processes(self) -> list[Mapping[str, Any]]:
-        return [] if self._watcher is None else list(self._watcher.processes())
+    def _processes(self) -> dict[Key, Mapping[str, Any]]:
+        found: dict[Key, Mapping[str, Any]] = {}
+        for one in [] if self._watcher is None else self._watcher.processes():
+            # They come in the order of their places, which they keep.
+            number, namespace = one["process_id"], one["pid_namespace"]
+            before = sum(key[:2] == (number, namespace) for key in found)
+            found[number, namespace, before] = one
+        return found
 
-    def _teller(self, told: Mapping[str, Any]) -> Teller:
-        key, now = _key(told), _telling(told)
+    def _forget_others(self, keys: Collection[Key]) -> None:
+        """Forget who has gone; of several with one number all: who it was is not known."""
+        now, before = (Counter(key[:2] for key in one) for one in (keys, self._before))
+        changed = {name for name in before if now[name] < before[name]}
+        self._before = {key: one for key, one in self._before.items() if key[:2] not in changed}
+
+    def _teller(self, key: Key, told: Mapping[str, Any]) -> Teller:
+        now = _telling(told)
         # What it has told was so then.
         ago = max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - now.at_ms / 1000)
         before, self._before[key] = self._before.get(key), now
@@ -171,10 +192,6 @@ class ToldView:
                 for one in told["slowest"]
             ),
         )
-
-
-def _key(told: Mapping[str, Any]) -> Key:
-    return told["process_id"], told["pid_namespace"]
 
 
 def _telling(told: Mapping[str, Any]) -> _Telling:

@@ -14,6 +14,7 @@ from typing import Final, Self
 from oxlite import harmless
 from oxlite.operations.errors import OperationsError
 from oxlite.operations.holders import Holder
+from oxlite.operations.top.containers import numbered_here
 from oxlite.operations.top.outside import Outside, OutsideView, ReadMark
 from oxlite.operations.top.sample import (
     GAUGES,
@@ -74,7 +75,8 @@ class Watch:
         Raises:
             OperationsError: The file is gone, may not be read any more, or is no database now.
         """
-        seen, told = self._outside.look(), self._told.look()
+        seen = self._outside.look()
+        told = numbered_here(self._told.look(), [one.process_id for one in seen.holders or ()])
         now = time.monotonic()
         elapsed = None if self._looked_at is None else now - self._looked_at
         changes = seen.index.changes if seen.index else seen.changes
@@ -138,7 +140,7 @@ class Watch:
                     key = process_id, *mark.key
                     behind[key] = self._behind.get(key) or _Since(now, self._before is None)
             marks = [mark for mark in marks if not mark.is_writers]
-            own = tellers.pop((process_id, "own"), None)
+            own = tellers.pop((process_id, "own", 0), None)
             if own is not None and own.readings:
                 found += _told_readers(own, commands.get(process_id), marks)
                 continue
@@ -171,7 +173,9 @@ class Watch:
         commands = _commands(seen)
         hold = told.hold
         if hold is not None:
-            process_id, namespace = hold.key
+            process_id, namespace, _ = hold.key
+            if namespace != "own" and seen.writers:  # its number here, by its lock
+                process_id, namespace = seen.writers[0].process_id, "own"
             return Writer(
                 process_id=process_id,
                 pid_namespace=namespace,
@@ -284,7 +288,7 @@ def _line(seen: Outside, told: Told) -> Line:
 
 def _told_readers(teller: Teller, command: str | None, marks: list[ReadMark]) -> Iterator[Reader]:
     """Its connections; the oldest of them is the one that holds the oldest mark."""
-    process_id, namespace = teller.key
+    process_id, namespace, _ = teller.key
     oldest = max(marks, key=lambda mark: mark.frames_behind, default=None)
     for number, reading in enumerate(teller.readings):
         mark = oldest if number == 0 else None
@@ -313,7 +317,7 @@ def _processes(seen: Outside, told: Told) -> tuple[Process, ...] | None:
     tellers: dict[Key, Teller] = {one.key: one for one in told.tellers}
     found = []
     for holder in seen.holders or ():
-        teller = tellers.pop((holder.process_id, "own"), None)
+        teller = tellers.pop((holder.process_id, "own", 0), None)
         found.append(
             Process(
                 process_id=holder.process_id,
@@ -327,7 +331,7 @@ def _processes(seen: Outside, told: Told) -> tuple[Process, ...] | None:
             )
         )
     # Another user's, another container's, or one that has just closed it.
-    for (process_id, namespace), teller in tellers.items():
+    for (process_id, namespace, _), teller in tellers.items():
         found.append(
             Process(
                 process_id=process_id,
