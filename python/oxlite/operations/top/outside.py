@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from oxlite.operations.doctor.file_bytes import first_bytes
-from oxlite.operations.doctor.place import MAGIC
 from oxlite.operations.errors import OperationsError
+from oxlite.operations.files import MAGIC
 from oxlite.operations.holders import Holder, look_for_holders
 from oxlite.operations.top.kept_file import KeptFile
 from oxlite.operations.top.sample import JournalMode
