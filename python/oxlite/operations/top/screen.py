@@ -3,6 +3,9 @@
 It is drawn on the terminal's other screen, so that what was there before comes back, whichever way
 it ends: by Ctrl-C, by a count, by an error, by SIGTERM or SIGHUP. While it is stopped (Ctrl-Z) the
 terminal is as it was.
+
+Invariant: no signal ends or stops it while the terminal changes from one screen to the other. A
+signal is noted, and heeded when it waits next; a second one ends it at once.
 """
 
 import os
@@ -42,11 +45,11 @@ def show(
     Raises:
         OperationsError: There is no such file, it may not be read, it is no database, or it was
             deleted while it was watched; or the interval is none.
-        KeyboardInterrupt: SIGINT, SIGTERM or SIGHUP; its ``signal_number`` says which.
+        KeyboardInterrupt: SIGINT; or SIGTERM or SIGHUP: its ``signal_number`` says which.
     """
     check_interval(interval_seconds)
     with (
-        _signals() as wants_to_stop,
+        _signals() as noted,
         Watch(path) as watch,
         Live(console=console or Console(), screen=True, auto_refresh=False) as live,
     ):
@@ -56,44 +59,54 @@ def show(
                 count -= 1
                 if count <= 0:
                     # It would be gone before it was read.
-                    _wait(watch, interval_seconds, live, wants_to_stop)
+                    _wait(watch, interval_seconds, live, noted)
                     return
-            _wait(watch, interval_seconds, live, wants_to_stop)
+            _wait(watch, interval_seconds, live, noted)
 
 
-def _wait(watch: Watch, seconds: float, live: Live, wants_to_stop: list[int]) -> None:
+def _wait(watch: Watch, seconds: float, live: Live, noted: list[int]) -> None:
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
         watch.wait(min(left, _PAUSE_SECONDS))
-        if wants_to_stop:
-            wants_to_stop.clear()
-            live.stop()
-            os.kill(os.getpid(), signal.SIGSTOP)
-            live.start(refresh=True)
+        _heed(live, noted)
+
+
+def _heed(live: Live, noted: list[int]) -> None:
+    """Stop, or end, as was asked for."""
+    while noted:
+        number = noted[0]
+        if number != signal.SIGTSTP:
+            raise _interrupt(number)
+        live.stop()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        live.start(refresh=True)
+        noted.remove(number)
+
+
+def _interrupt(number: int) -> KeyboardInterrupt:
+    interrupt = KeyboardInterrupt()
+    if number != signal.SIGINT:  # which it is when nothing else is said
+        interrupt.signal_number = number  # type: ignore[attr-defined]
+    return interrupt
 
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Signals that end a process leave the terminal as it was; SIGTSTP waits for its time."""
-    wants_to_stop: list[int] = []
+    """Note the signals that end or stop a process."""
+    noted: list[int] = []
 
-    def end(number: int, _frame: FrameType | None) -> None:
-        interrupt = KeyboardInterrupt()
-        interrupt.signal_number = number  # type: ignore[attr-defined]
-        raise interrupt
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        wants_to_stop.append(number)
+    def note(number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGTSTP and any(other != signal.SIGTSTP for other in noted):
+            raise _interrupt(number)
+        noted.append(number)
 
     before = {}
     try:
-        for number, handler in (
-            (signal.SIGTERM, end), (signal.SIGHUP, end), (signal.SIGTSTP, stop)
-        ):  # fmt: skip
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
             # What was ignored stays ignored: nohup, a shell without job control.
-            if signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, handler)
-        yield wants_to_stop
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                before[number] = signal.signal(number, note)
+        yield noted
     finally:
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
