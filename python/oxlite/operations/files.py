@@ -30,7 +30,7 @@ WITH_ROWS: Final = ("-wal", "-journal")
 SQLITES: Final = (*WITH_ROWS, "-shm")
 """What SQLite lays there."""
 
-OXLITES: Final = ("-gate", "-used", "-locks", "-workers")
+OXLITES: Final = ("-gate", "-activity", "-used", "-locks", "-workers")
 """What Oxlite lays there (``file/beside.rs``, ``cache``, ``tasks``)."""
 
 SIDECARS: Final = (*SQLITES, *OXLITES)
