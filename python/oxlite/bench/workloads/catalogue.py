@@ -21,6 +21,7 @@ PACKAGES = (
     "cable",
     "tasks",
     "backup",
+    "top",
     "web",
 )
 
