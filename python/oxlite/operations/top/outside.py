@@ -76,6 +76,8 @@ class Outside:
     """What one look from outside has seen.
 
     Attributes:
+        counted_at: When it was read how much has been committed, by the monotonic clock: all the
+            rest is looked at after it, and that takes its time.
         journal_mode: ``wal`` or ``rollback``.
         size_bytes: Of the database's file.
         changes: How many transactions have changed the database; None in WAL mode, or if unknown.
@@ -91,6 +93,7 @@ class Outside:
         notes: What is strange, in sentences.
     """
 
+    counted_at: float
     journal_mode: JournalMode
     size_bytes: int
     changes: int | None
@@ -130,6 +133,7 @@ class OutsideView:
         """
         size = self._follow()
         notes: list[str] = []
+        counted_at = time.monotonic()
         index = self._read_index(notes)
         if index is None or not self._is_wal(index):
             # Its mode may be another one by now; in rollback mode its header counts the commits.
@@ -140,6 +144,7 @@ class OutsideView:
         holders = self._holders()
         notes += self._notes(is_wal, index, wal_bytes, holders)
         return Outside(
+            counted_at=counted_at,
             journal_mode="wal" if is_wal else "rollback",
             size_bytes=size,
             changes=None if is_wal else self._changes(),

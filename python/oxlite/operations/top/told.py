@@ -26,6 +26,10 @@ have the same number, in several containers."""
 
 _SQL_AT_MOST: Final = 1000
 
+_TELLS_WITHIN_SECONDS: Final = 0.25
+"""Who is busy tells ten times a second (``crates/oxlite-core/src/activity.rs``), and has a moment
+more: within it, to have told nothing new does not say that he does nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -108,6 +112,7 @@ class ToldView:
         self._watcher: ActivityWatcher | None = None
         self._refusal: str | None = None
         self._before: dict[Key, _Telling] = {}
+        self._rates: dict[Key, Mapping[str, float] | None] = {}
         try:
             self._watcher = ActivityWatcher(path)
         except OSError as error:
@@ -159,17 +164,21 @@ class ToldView:
         now, before = (Counter(key[:2] for key in one) for one in (keys, self._before))
         changed = {name for name in before if now[name] < before[name]}
         self._before = {key: one for key, one in self._before.items() if key[:2] not in changed}
+        self._rates = {key: one for key, one in self._rates.items() if key in self._before}
 
     def _teller(self, key: Key, told: Mapping[str, Any]) -> Teller:
         now = _telling(told)
         # What it has told was so then.
         ago = max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - now.at_ms / 1000)
         before, self._before[key] = self._before.get(key), now
+        is_news = before is None or before.at_ms != now.at_ms
+        if is_news or ago > _TELLS_WITHIN_SECONDS or self._rates.get(key) is None:
+            self._rates[key] = None if before is None else _per_second(before, now)
         return Teller(
             key=key,
             told_ago_seconds=ago,
             counters=now.counters,
-            per_second=None if before is None else _per_second(before, now),
+            per_second=self._rates[key],
             readings=tuple(
                 sorted(
                     (

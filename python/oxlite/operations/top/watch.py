@@ -64,7 +64,6 @@ class Watch:
     def __init__(self, path: Path | str) -> None:
         self._outside = OutsideView(path)
         self._told = ToldView(self._outside.path)
-        self._looked_at: float | None = None
         self._before: Outside | None = None
         self._behind: dict[tuple[object, ...], _Since] = {}
         self._writing: dict[tuple[object, ...], _Since] = {}
@@ -78,7 +77,8 @@ class Watch:
         seen = self._outside.look()
         told = numbered_here(self._told.look(), [one.process_id for one in seen.holders or ()])
         now = time.monotonic()
-        elapsed = None if self._looked_at is None else now - self._looked_at
+        before = self._before
+        elapsed = None if before is None else seen.counted_at - before.counted_at
         changes = seen.index.changes if seen.index else seen.changes
         committed = _committed(self._before, seen)
         readers = self._readers(seen, told, now)
@@ -100,7 +100,7 @@ class Watch:
             per_second=_rates(told),
             notes=seen.notes + tuple(_notes(seen, told)),
         )
-        self._before, self._looked_at = seen, now
+        self._before = seen
         return sample
 
     def wait(self, seconds: float) -> None:
