@@ -57,6 +57,12 @@ def writer(path: Path, pause: float = 0.001) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+def has_activity_open(process_id: int) -> bool:
+    """Whether a process still has the file of those who watch, or have watched."""
+    descriptors = Path(f"/proc/{process_id}/fd").iterdir()
+    return any("-activity" in os.readlink(one) for one in descriptors)
+
+
 def told_now(watcher: _native.ActivityWatcher, process_id: int) -> dict[str, Any]:
     """What it has told so far; nothing if it has told nothing."""
     told = [told for told in watcher.processes() if told["process_id"] == process_id]
@@ -92,6 +98,7 @@ def test_a_process_tells_what_it_does_while_somebody_watches(path: Path) -> None
             assert slowest[0]["longest_us"] > 0
             assert counter(watcher, process.pid, "statements") > 0
         assert not activity_file(path).exists()
+        until(lambda: not has_activity_open(process.pid))
 
 
 def test_what_is_counted_is_what_was_done(path: Path) -> None:
