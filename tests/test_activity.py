@@ -60,7 +60,7 @@ def writer(path: Path, pause: float = 0.001) -> Iterator[subprocess.Popen[str]]:
 def has_activity_open(process_id: int) -> bool:
     """Whether a process still has the file of those who watch, or have watched."""
     descriptors = Path(f"/proc/{process_id}/fd").iterdir()
-    return any("-activity" in os.readlink(one) for one in descriptors)
+    return any("-activity" in str(one.readlink()) for one in descriptors)
 
 
 def told_now(watcher: _native.ActivityWatcher, process_id: int) -> dict[str, Any]:
