@@ -67,6 +67,28 @@ def test_what_is_counted_and_what_it_comes_to_in_a_second(stage: Stage) -> None:
         assert sample.line.threads == 0
 
 
+def test_a_rate_lives_until_the_next_telling_is_due(stage: Stage) -> None:
+    """Whoever is busy tells ten times a second: a look between two of them has not met nothing."""
+    with Watch(stage.path) as watch:
+        actor = telling(stage, watch)
+
+        def goes_on() -> bool:
+            actor.do(INSERT)
+            first = process_of(actor, watch.look())
+            if not (first.per_second or {}).get("commits"):
+                return False
+            again = process_of(actor, watch.look())
+            if (first.counters, first.per_second) == (again.counters, again.per_second):
+                return True
+            # Else it has been slow: what was told is old by now, and counts as nothing.
+            assert again.told_ago_seconds is not None
+            assert again.told_ago_seconds > 0.2
+            return False
+
+        until(goes_on)
+        until(lambda: not any((process_of(actor, watch.look()).per_second or {}).values()))
+
+
 def test_who_does_nothing_has_rates_of_zero(stage: Stage) -> None:
     with Watch(stage.path) as watch:
         actor = telling(stage, watch)
