@@ -110,10 +110,11 @@ def test_the_slowest_statements(stage: Stage) -> None:
             return any(SLOW in one.sql for one in sample.statements)
 
         sample = looked(watch, tells_it)
-    assert SLOW in sample.statements[0].sql
-    assert "\x1b" not in sample.statements[0].sql
-    assert sample.statements[0].process_id == actor.process_id
-    assert sample.statements[0].longest_seconds > 0
+    # On a busy machine another one may have been slower.
+    (slow,) = (one for one in sample.statements if SLOW in one.sql)
+    assert "\x1b" not in slow.sql
+    assert slow.process_id == actor.process_id
+    assert slow.longest_seconds > 0
     # What is kept in files has none.
     text = as_prometheus(sample)
     assert "SELECT" not in text
