@@ -36,14 +36,14 @@ def database(tmp_path: Path) -> Iterator[Path]:
 class Terminal:
     """The command at a terminal of its own."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(self, *arguments: str | Path, kind: str = "xterm") -> None:
         self._side, terminal = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "oxlite.cli", "top", *map(str, arguments)],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,
-            env=os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
+            env=os.environ | {"TERM": kind, "COLUMNS": "80", "LINES": "24"},
             start_new_session=True,
         )
         os.close(terminal)
@@ -253,3 +253,10 @@ def test_count_at_a_terminal(database: Path) -> None:
     terminal = Terminal(database, "--interval", "0.1", "--count", "2")
     assert terminal.end() == 0
     assert terminal.shown.count(b"app.db") == 2
+
+
+def test_a_terminal_that_cannot_be_redrawn_is_told_once(database: Path) -> None:
+    terminal = Terminal(database, "--interval", "0.1", kind="dumb")
+    assert terminal.end() == 0
+    assert b"app.db" in terminal.shown
+    assert b"\x1b" not in terminal.shown

@@ -39,7 +39,8 @@ def top(
         typer.Option(
             "--once",
             help="Look for one interval, print that, and end. So it does where standard output is"
-            " no terminal, unless --count or --json says otherwise.",
+            " no terminal, or one that cannot be redrawn (TERM=dumb), unless --count or --json says"
+            " otherwise.",
         ),
     ] = False,
     as_json: Annotated[
@@ -79,7 +80,7 @@ def top(
         raise typer.BadParameter("--once is one look: leave --count away")
     if prometheus and (as_json or count is not None):
         raise typer.BadParameter("--prometheus is one look in a form of its own")
-    is_shown = not (once or as_json or prometheus) and sys.stdout.isatty()
+    is_shown = not (once or as_json or prometheus) and sys.stdout.isatty() and _can_redraw()
     if not is_shown and count is None and not (as_json and not once):
         count = 1
     form = "prometheus" if prometheus else "json" if as_json else "table"
@@ -93,6 +94,13 @@ def top(
     except KeyboardInterrupt as interrupt:
         if hasattr(interrupt, "signal_number"):
             raise  # another signal than that of Ctrl-C
+
+
+def _can_redraw() -> bool:
+    """Whether the terminal has another screen; rich draws nothing at all on one that has none."""
+    import os
+
+    return os.environ.get("TERM", "").lower() not in {"dumb", "unknown"}
 
 
 def _print(database: Path, interval: float, count: int | None, form: str, *, is_line: bool) -> None:
