@@ -2,12 +2,13 @@
 
 import dataclasses
 import io
+import re
 
 import pytest
 from rich.console import Console
 from tests.operations.top.conftest import Stage
 
-from oxlite.operations.top import Process, Reader, Sample, Statement, Watch, render
+from oxlite.operations.top import Process, Reader, Sample, Statement, Watch, Writer, render
 
 TEXT = "SELECT '[red]', name FROM article WHERE id IN (SELECT max(id) FROM article) ORDER BY name"
 
@@ -87,3 +88,13 @@ def test_what_is_not_known_is_a_dash(stage: Stage) -> None:
     with Watch(stage.path) as watch:
         lines = printed(watch.look(), 80)
     assert any(line.split() == ["rates", "–", "commits"] for line in lines)  # noqa: RUF001 - a dash
+
+
+@pytest.mark.parametrize("is_at_least", [True, False])
+def test_what_has_just_been_seen_has_been_so_for_longer(crowded: Sample, is_at_least: bool) -> None:
+    reader = dataclasses.replace(crowded.readers[0], age_seconds=0.0, is_at_least=is_at_least)
+    writer = Writer(5000, "own", "python app.py", None, 0.0, True, None)
+    text = "\n".join(printed(dataclasses.replace(crowded, readers=(reader,), writer=writer), 80))
+    assert "process 5000, >0 s" in text
+    assert re.search(r"5000 +0 +>0 s  SELECT", text), text
+    assert "<0.1 ms" not in text

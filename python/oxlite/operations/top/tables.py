@@ -170,9 +170,8 @@ def _line(sample: Sample) -> Iterator[str]:
 def _lock(writer: Writer | None) -> Text:
     if writer is None:
         return Text("free")
-    at_least = ">" if writer.is_at_least else ""
     who = f"process {writer.process_id}{_whose(writer.pid_namespace)}"
-    said = Text(f"{who}, {at_least}{_seconds(writer.held_seconds)}")
+    said = Text(f"{who}, {_since(writer.held_seconds, is_at_least=writer.is_at_least)}")
     what = writer.sql or _short(writer.command)
     if writer.held_seconds >= _LONG_SECONDS:
         said.stylize("yellow")
@@ -232,7 +231,7 @@ def _reader(one: Reader) -> tuple[str | Text, ...]:
     behind = _UNKNOWN if one.frames_behind is None else f"{one.frames_behind:,}"
     age = _UNKNOWN
     if one.age_seconds is not None:
-        age = f"{'>' if one.is_at_least else ''}{_seconds(one.age_seconds)}"
+        age = _since(one.age_seconds, is_at_least=one.is_at_least)
     number = _number(one.process_id, one.pid_namespace)
     style = "yellow" if (one.frames_behind or 0) >= _MANY_FRAMES else ""
     return number, Text(behind, style), age, one.sql or _short(one.command)
@@ -341,6 +340,13 @@ def _rate(per_second: float | None) -> str:
     if per_second is None:
         return _UNKNOWN
     return f"{per_second:,.0f}/s" if per_second >= 10 or not per_second else f"{per_second:.1f}/s"
+
+
+def _since(seconds: float, *, is_at_least: bool) -> str:
+    """For how long something is so; what has just been seen has been so for longer."""
+    if seconds < _SHOWN_SECONDS:
+        return ">0 s"
+    return f"{'>' if is_at_least else ''}{_seconds(seconds)}"
 
 
 def _seconds(seconds: float) -> str:
