@@ -1,6 +1,6 @@
 """What processes of Oxlite tell of themselves while somebody watches.
 
-They tell it in memory beside the database, and only then (``oxlite._native.ActivityWatcher``).
+They tell it in a file beside the database, and only then (``oxlite._native.ActivityWatcher``).
 
 Invariants: what they tell is foreign text and made harmless; where it cannot be had, the watch goes
 on without it and says why.
