@@ -556,12 +556,20 @@ def test_a_wal_that_came_with_it_is_read_and_stays(
     connection = opened(path)
     assert connection.execute("SELECT * FROM t").fetchall() == ROWS
     assert connection.settings[10] == ("SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE", "ON", "ON", None)
+    for checkpoint in ("PRAGMA wal_checkpoint", "PRAGMA main.Wal_Checkpoint(TRUNCATE)"):
+        with pytest.raises(sqlite3.OperationalError, match="only reads"):
+            connection.execute(checkpoint)
+    for mode in ("passive", "truncate"):
+        with pytest.raises(sqlite3.OperationalError, match="only reads"):
+            connection.checkpoint(mode)
     connection.close()
     after = folder(path)
     after.pop(f"{path.name}-shm")  # as SQLite has it, where the WAL is not taken in
     assert after == before
     with oxlite.Database(path, profile="untrusted") as database:
         assert database.query("SELECT * FROM t") == ROWS
+        with pytest.raises(sqlite3.OperationalError, match="only reads"):
+            database.checkpoint()
     after = folder(path)
     after.pop(f"{path.name}-shm")
     assert after == before

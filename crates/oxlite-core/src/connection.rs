@@ -100,6 +100,7 @@ impl Connection {
             })?;
             if is_for_strangers && only_reads(&locked, &applied.settings) {
                 locked.only_read()?;
+                locked.leave_log();
             }
             let keeps_log = options.profile.is_strict && !is_for_strangers;
             let log = keeps_log.then(|| log_of(&raw, &locked, &applied.settings));

@@ -145,6 +145,7 @@ impl Keeping {
 impl Locked<'_> {
     /// Makes a checkpoint of one database, or of all attached ones; waits as the busy handler says.
     pub fn checkpoint(&self, schema: Option<&CStr>, mode: CheckpointMode) -> Result<Checkpoint> {
+        self.callbacks().check_may_checkpoint()?;
         let (mut frames, mut checkpointed) = (-1, -1);
         // SAFETY: open and locked by this guard; NULL or a NUL-terminated name, and two places.
         let code = unsafe {

@@ -12,6 +12,8 @@
 //! - What writes without being a statement (a backup into it, [`Locked::deserialize`]) is refused as well, and
 //!   the switch that has the database taken for empty.
 //! - Nor does SQL change how it takes locks: an exclusive lock would outlive its transaction.
+//! - A checkpoint changes no row, and may be asked for; but where the log is to stay as it is
+//!   ([`Locked::leave_log`]) that is refused, too.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -26,6 +28,8 @@ use crate::error::{Error, Result};
 #[derive(Default)]
 pub(crate) struct OnlyReading {
     is_so: Cell<bool>,
+    /// Whether no checkpoint is made either, which brings a log into the database.
+    leaves_log: Cell<bool>,
     has_refused: Cell<bool>,
 }
 
@@ -46,13 +50,14 @@ impl OnlyReading {
         if !self.is_so.get() || asked.action != ffi::SQLITE_PRAGMA {
             return false;
         }
-        let [Some(name), Some(value)] = asked.arguments else {
-            return false;
-        };
         let is = |text: &CStr, word: &str| text.to_bytes().eq_ignore_ascii_case(word.as_bytes());
-        let is_refused = KEPT
-            .iter()
-            .any(|(kept, as_it_is)| is(name, kept) && !as_it_is.iter().any(|word| is(value, word)));
+        let is_refused = match asked.arguments {
+            [Some(name), _] if is(name, "wal_checkpoint") => self.leaves_log.get(),
+            [Some(name), Some(value)] => KEPT.iter().any(|(kept, as_it_is)| {
+                is(name, kept) && !as_it_is.iter().any(|word| is(value, word))
+            }),
+            _ => false,
+        };
         if is_refused {
             self.has_refused.set(true);
         }
@@ -80,6 +85,14 @@ impl Callbacks {
             false => Ok(()),
         }
     }
+
+    /// Refuses to bring the log into the database, where it is to stay as it is.
+    pub(crate) fn check_may_checkpoint(&self) -> Result<()> {
+        match self.only_reading.leaves_log.get() {
+            true => Err(refusal(": this connection only reads")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Locked<'_> {
@@ -89,5 +102,10 @@ impl Locked<'_> {
         self.callbacks().only_reading.is_so.set(true);
         self.ask_authorizer();
         Ok(())
+    }
+
+    /// A connection that only reads makes no checkpoint from now on, whoever asks for one.
+    pub fn leave_log(&self) {
+        self.callbacks().only_reading.leaves_log.set(true);
     }
 }
