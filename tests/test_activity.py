@@ -244,17 +244,43 @@ def test_who_cannot_write_the_database_does_not_read_its_statements(
         assert stat.S_IMODE(activity_file(path).stat().st_mode) == expected
 
 
-def test_a_file_of_somebody_elses_is_not_written_into(path: Path) -> None:
+@pytest.mark.parametrize("content", ["somebody's own\n" * 2000, ""])
+def test_a_file_of_somebody_elses_is_not_written_into(path: Path, content: str) -> None:
     other = activity_file(path)
-    other.write_text("somebody's own\n" * 2000)
+    other.write_text(content)
     other.chmod(0o600)
-    before = other.read_bytes()
     with writer(path, 0.01) as process:
-        with _native.ActivityWatcher(path) as watcher:
-            time.sleep(1.5)
-            assert watcher.processes() == []
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"-activity: it .* holds something else than notes"):
+                _native.ActivityWatcher(path)
+            time.sleep(0.6)
         assert process.poll() is None
-    assert other.read_bytes() == before
+    assert other.read_text() == content
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a disk that is full")
+def test_a_full_disk_leaves_no_file_that_nobody_can_write_into(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("it may not mount")
+    try:
+        database = small / "app.db"
+        with contextlib.closing(oxlite.connect(database)) as connection:
+            connection.execute("CREATE TABLE t (x)")
+            filling = (small / "filling").open("wb", buffering=0)
+            with filling, contextlib.suppress(OSError):
+                while True:
+                    filling.write(bytes(4096))
+            with pytest.raises(OSError, match="No space left on device"):
+                _native.ActivityWatcher(database)
+            assert not activity_file(database).exists()
+            (small / "filling").unlink()
+            with _native.ActivityWatcher(database):
+                assert activity_file(database).stat().st_size
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)  # the gate stays open
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "link"])

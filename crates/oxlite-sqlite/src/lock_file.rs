@@ -62,16 +62,35 @@ mod linux {
         /// Refused are a link, what is no regular file, and a file that somebody may have made who cannot
         /// write the database: see `access`.
         pub fn open(path: &Path, database: &Path) -> io::Result<Self> {
+            Self::open_or_make(path, database, false)
+        }
+
+        /// The same, for notes: fails where none can be written, since there is no room on the disk, or the file is
+        /// another program's.
+        pub fn open_for_notes(path: &Path, database: &Path) -> io::Result<Self> {
+            let file = Self::open_or_make(path, database, true)?;
+            match file.is_writable {
+                true => Ok(file),
+                false => Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it has several names (hard links), or holds something else than notes, or nothing, as \
+                     one that was made on a full disk: remove it if it is nobody's",
+                )),
+            }
+        }
+
+        fn open_or_make(path: &Path, database: &Path, is_for_notes: bool) -> io::Result<Self> {
             let writers = Writers::of(database)?;
             let file = match open_existing(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => match make(path, &writers)
-                {
-                    // Made by another process between the two tries.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        open_existing(path)
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match make(path, &writers, is_for_notes) {
+                        // Made by another process between the two tries.
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                            open_existing(path)
+                        }
+                        outcome => outcome,
                     }
-                    outcome => outcome,
-                },
+                }
                 outcome => outcome,
             };
             Self::checked(file, path, &writers)
@@ -305,14 +324,16 @@ mod linux {
 
     /// Makes the file, which has no name before it is complete, if the file system can do that. Where it
     /// cannot, others may meet it incomplete, are refused, and look again later.
-    fn make(path: &Path, writers: &Writers) -> io::Result<File> {
+    fn make(path: &Path, writers: &Writers, is_for_notes: bool) -> io::Result<File> {
         let nameless = libc::O_CLOEXEC | libc::O_TMPFILE;
         match file_locks::open_known(|| options().custom_flags(nameless).open(parent(path))) {
-            Ok(file) => match new(&file, writers).and_then(|()| name(&file, path)) {
+            Ok(file) => match new(&file, writers, is_for_notes).and_then(|()| name(&file, path)) {
                 Ok(()) => return Ok(file),
                 Err(error) => {
                     file_locks::close_known(file);
-                    if error.kind() == io::ErrorKind::AlreadyExists {
+                    if [Some(libc::EEXIST), Some(libc::ENOSPC), Some(libc::EDQUOT)]
+                        .contains(&error.raw_os_error())
+                    {
                         return Err(error);
                     }
                 }
@@ -323,7 +344,7 @@ mod linux {
         let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW;
         let file =
             file_locks::open_known(|| options().custom_flags(flags).create_new(true).open(path))?;
-        match new(&file, writers) {
+        match new(&file, writers, is_for_notes) {
             Ok(()) => Ok(file),
             Err(error) => {
                 file_locks::close_known(file);
@@ -332,9 +353,12 @@ mod linux {
         }
     }
 
-    fn new(file: &File, writers: &Writers) -> io::Result<()> {
-        mark(file);
-        writers.dress(file)
+    fn new(file: &File, writers: &Writers, is_for_notes: bool) -> io::Result<()> {
+        // Without room on the disk it can be locked all the same.
+        match mark(file) {
+            Err(error) if is_for_notes => Err(error),
+            _ => writers.dress(file),
+        }
     }
 
     /// Gives a file without a name one that nothing else has.
@@ -402,6 +426,11 @@ mod elsewhere {
 
         /// Fails.
         pub fn open_existing(path: &Path, database: &Path) -> io::Result<Self> {
+            Self::open(path, database)
+        }
+
+        /// Fails.
+        pub fn open_for_notes(path: &Path, database: &Path) -> io::Result<Self> {
             Self::open(path, database)
         }
 

@@ -38,7 +38,7 @@ impl ActivityWatcher {
         let path = beside::activity(&database);
         let began = Instant::now();
         while began.elapsed() < OPENING_AT_MOST {
-            let file = LockFile::open(&path, &database).map_err(|error| {
+            let file = LockFile::open_for_notes(&path, &database).map_err(|error| {
                 let path = path.to_string_lossy();
                 io::Error::new(error.kind(), format!("{}: {error}", harmless(&path)))
             })?;

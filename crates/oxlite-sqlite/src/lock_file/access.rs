@@ -351,10 +351,9 @@ pub(super) fn holds_a_note(file: &File) -> io::Result<bool> {
     Ok(begins[..length] == *NOTE_BEGINS)
 }
 
-/// Has a new file known as one of ours, before anybody else has a name for it. Without room on the disk it is
-/// none, and can be locked all the same.
-pub(super) fn mark(file: &File) {
-    let _ = file.write_all_at(NOTE_BEGINS, 0);
+/// Has a new file known as one of ours, before anybody else has a name for it.
+pub(super) fn mark(file: &File) -> io::Result<()> {
+    file.write_all_at(NOTE_BEGINS, 0)
 }
 
 /// Whether a line of a list lets write, with its mask.
