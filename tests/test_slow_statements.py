@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import signal
 import sys
 import threading
 import time
@@ -228,6 +229,22 @@ def test_what_a_handler_raises_is_not_the_statements(
     assert connection.execute("SELECT y FROM t WHERE x = -1").fetchone() == (-2,)
     assert "from the handler" in str(raised[0])
     connection.close()
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "INSERT INTO t VALUES (8, 8)", "COMMIT"])
+def test_an_interrupt_in_a_handler_ends_the_program(path: Path, told: Told, statement: str) -> None:
+    def interrupted(_record: logging.LogRecord) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with contextlib.closing(connect(path)) as connection:
+        if statement == "COMMIT":
+            connection.execute("BEGIN")
+        told.then = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            connection.execute(statement).fetchall()
+        told.then = lambda _record: None
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+        assert not connection.in_transaction
 
 
 def test_a_statement_that_has_no_plan_is_logged_without(path: Path, told: Told) -> None:

@@ -13,11 +13,12 @@ use oxlite_core::{
     harmless, in_a_line,
 };
 use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::adaptation::converters;
-use crate::gil::attached;
+use crate::gil::{attached, keep_for_caller};
 use crate::gil_once::interned;
 use crate::lock::lock;
 use crate::sys_module::sys_object;
@@ -152,12 +153,13 @@ fn tell_of_other_users(py: Python<'_>, users: &OtherUsers) -> PyResult<()> {
 const STATEMENT_AT_MOST: usize = 1000;
 
 /// A statement has taken long: logged under the name `oxlite.slow_statements`, with what is known of it as
-/// attributes of the record.
+/// attributes of the record. What a handler raises that is no `Exception` (`KeyboardInterrupt`) is for whoever runs
+/// the statement.
 pub(crate) fn tell_of_slow_statement(statement: &SlowStatement) {
-    attached(|py| {
-        if let Err(error) = log_slow_statement(py, statement) {
-            error.write_unraisable(py, None);
-        }
+    attached(|py| match log_slow_statement(py, statement) {
+        Err(error) if error.is_instance_of::<PyException>(py) => error.write_unraisable(py, None),
+        Err(error) => keep_for_caller(error),
+        Ok(()) => {}
     });
 }
 
