@@ -187,23 +187,28 @@ impl Activity {
         let queue = self.lane.statistics();
         let log = self.log.statistics();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counters = [
+        let mut counters = vec![
             ("waiting", queue.waiting as u64),
             ("admissions", queue.admissions),
             ("thread_waits", queue.thread_waits),
             ("process_waits", queue.process_waits),
             ("queue_skips", queue.queue_skips),
             ("turns", queue.turns),
-            ("commits", log.commits),
             ("batches", count(&self.batches)),
             ("batched_writes", count(&self.batched_writes)),
             ("statements", count(&self.statements)),
-            ("wal_frames", u64::from(log.frames)),
-            ("checkpoints", log.checkpoints),
-            ("checkpoints_incomplete", log.incomplete),
-            ("checkpoint_waits", log.waits),
-            ("checkpoint_errors", log.errors),
         ];
+        // Where SQLite makes the checkpoints, or there is no WAL, nobody counts these.
+        if self.log.is_kept() {
+            counters.extend([
+                ("commits", log.commits),
+                ("wal_frames", u64::from(log.frames)),
+                ("checkpoints", log.checkpoints),
+                ("checkpoints_incomplete", log.incomplete),
+                ("checkpoint_waits", log.waits),
+                ("checkpoint_errors", log.errors),
+            ]);
+        }
         let mut readings = self.log.readings(READING_WORTH_TELLING);
         readings.truncate(READINGS_AT_MOST);
         let slowest = self.slowest.listed(now_ms);

@@ -137,11 +137,6 @@ mod linux {
             })
         }
 
-        /// By which this process reaches a file that has no name.
-        pub(crate) fn path_of_descriptor(&self) -> PathBuf {
-            format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
-        }
-
         /// Has those open it who may write the database now, if it is ours to say.
         pub fn follow(&self, database: &Path) -> io::Result<()> {
             self.check_process()?;
@@ -213,7 +208,7 @@ mod linux {
         }
 
         /// A name that leads to this file for as long as it is open, in this process.
-        pub fn open_path(&self) -> std::path::PathBuf {
+        pub fn open_path(&self) -> PathBuf {
             format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
         }
 
@@ -265,9 +260,8 @@ mod linux {
         }
 
         /// Takes the name `path` away from this file, if it has it, holds nothing but notes, and nobody else has
-        /// locked `byte`. Whoever has
-        /// opened the file and not locked that byte yet has to look, once he has, whether it
-        /// [is there](Self::is_at).
+        /// locked `byte`. Whoever has opened the file and not locked that byte yet has to look, once he has,
+        /// whether it [is there](Self::is_at).
         pub fn remove_if_unlocked(&self, byte: Byte, path: &Path) {
             if self.is_writable
                 && let Ok(true) = self.try_lock(byte, false)

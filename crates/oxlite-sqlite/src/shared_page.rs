@@ -147,7 +147,7 @@ mod linux {
         /// A page of this process alone, full of zeros; where it can have none together with others.
         pub fn alone(kind: PageKind) -> io::Result<Self> {
             let lock_file = LockFile::nameless()?;
-            let path = lock_file.path_of_descriptor();
+            let path = lock_file.open_path();
             let file = OpenOptions::new().read(true).write(true).open(&path)?;
             reserve(&file, kind)?;
             Self::map(kind, &file, lock_file, path)

@@ -71,6 +71,8 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 /// The log of one database, as this process sees it.
 pub(crate) struct Log {
     database: PathBuf,
+    /// Whether a connection has been told to keep it short, which counts commits and checkpoints.
+    is_kept: AtomicBool,
     /// After the latest commit of this process.
     frames: AtomicU32,
     /// How many frames call for the next checkpoint.
@@ -152,6 +154,7 @@ impl Log {
     fn new(database: PathBuf) -> Self {
         Self {
             database,
+            is_kept: AtomicBool::new(false),
             frames: AtomicU32::new(0),
             next_at: AtomicU32::new(BEGIN_AT),
             is_tended: AtomicBool::new(false),
@@ -171,6 +174,11 @@ impl Log {
         let mut watches = lock(&self.watches);
         watches.retain(|watch| !watch.is_over());
         watches.push(watch);
+    }
+
+    /// Whether its commits and checkpoints are counted.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Relaxed)
     }
 
     /// What has become of it.
@@ -474,6 +482,12 @@ struct Keeper {
 
 /// Has a connection keep its logs short, in place of SQLite's automatic checkpoints.
 pub(crate) fn keep(log: Arc<Log>, locked: &Locked<'_>, settings: &[Setting]) {
+    let in_wal_mode = |setting: &Setting| {
+        setting.name == "journal_mode" && setting.effective.eq_ignore_ascii_case("wal")
+    };
+    if settings.iter().any(in_wal_mode) {
+        log.is_kept.store(true, Ordering::Relaxed);
+    }
     locked.set_log_keeper(Box::new(Keeper {
         log,
         limit_bytes: limit_bytes(settings),

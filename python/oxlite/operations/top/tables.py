@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from oxlite.operations.files import size_text
 from oxlite.operations.top.sample import Namespace, Process, Reader, Sample, Statement, Writer
 
 __all__ = ["View"]
@@ -113,7 +114,7 @@ def _head(sample: Sample, width: int) -> list[RenderableType]:
         else "first look"
     )
     title = Text(sample.path.rpartition("/")[2] or sample.path, style="bold")
-    facts = f"{mode}, {_bytes(sample.size_bytes)}"
+    facts = f"{mode}, {size_text(sample.size_bytes)}"
     grid = Table.grid(padding=(0, 2), expand=True)
     grid.add_column(style="dim", no_wrap=True, width=_LABEL)
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -183,7 +184,7 @@ def _lock(writer: Writer | None) -> Text:
 def _wal(sample: Sample, *, is_wide: bool) -> Iterator[str]:
     wal = sample.wal
     assert wal is not None
-    yield f"{wal.frames:,} frames" + (f" in {_bytes(wal.size_bytes)}" if is_wide else "")
+    yield f"{wal.frames:,} frames" + (f" in {size_text(wal.size_bytes)}" if is_wide else "")
     done = 100 * wal.checkpointed_frames // wal.frames if wal.frames else 100
     yield f"{done} % checkpointed"
     if wal.begun_anew is not None:
@@ -361,9 +362,3 @@ def _seconds(seconds: float) -> str:
     if seconds < 6000:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.0f} h" if seconds < 360_000 else f"{seconds / 86400:.0f} days"
-
-
-def _bytes(count: int) -> str:
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = min(max(count.bit_length() - 1, 0) // 10, len(units) - 1)
-    return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {units[power]}"

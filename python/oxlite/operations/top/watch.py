@@ -6,7 +6,6 @@ Invariant: what is not known is None; an age that was seen and not told is a low
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -40,14 +39,6 @@ _BELIEVED_SECONDS: Final = 60.0
 _STATEMENTS_AT_MOST: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Since:
-    """Since when something has been so, and whether since the first look."""
-
-    at: float
-    is_first: bool
-
-
 class Watch:
     """Looks at a database again and again, as one process of the machine; it may be in use.
 
@@ -65,8 +56,8 @@ class Watch:
         self._outside = OutsideView(path)
         self._told = ToldView(self._outside.path)
         self._before: Outside | None = None
-        self._behind: dict[tuple[object, ...], _Since] = {}
-        self._writing: dict[tuple[object, ...], _Since] = {}
+        self._behind: dict[tuple[object, ...], float] = {}
+        self._writing: dict[tuple[object, ...], float] = {}
 
     def look(self) -> Sample:
         """Look once. The first sample has no rates, since these are between two looks.
@@ -131,14 +122,14 @@ class Watch:
     def _readers(self, seen: Outside, told: Told, now: float) -> tuple[Reader, ...]:
         commands = _commands(seen)
         tellers = {one.key: one for one in told.tellers}
-        behind: dict[tuple[object, ...], _Since] = {}
+        behind: dict[tuple[object, ...], float] = {}
         found: list[Reader] = []
         for process_id in dict.fromkeys(mark.process_id for mark in seen.read_marks):
             marks = [mark for mark in seen.read_marks if mark.process_id == process_id]
             for mark in marks:
                 if mark.frames_behind:
                     key = process_id, *mark.key
-                    behind[key] = self._behind.get(key) or _Since(now, self._before is None)
+                    behind[key] = self._behind.get(key, now)
             marks = [mark for mark in marks if not mark.is_writers]
             own = tellers.pop((process_id, "own", 0), None)
             if own is not None and own.readings:
@@ -154,8 +145,8 @@ class Watch:
                         thread_id=None,
                         read_mark=mark.number,
                         frames_behind=mark.frames_behind,
-                        age_seconds=None if since is None else now - since.at,
-                        is_at_least=since is not None and since.is_first,
+                        age_seconds=None if since is None else now - since,
+                        is_at_least=since is not None,
                         sql=None,
                     )
                 )
@@ -192,14 +183,14 @@ class Watch:
         # A commit meanwhile is the end of a transaction: this is another one.
         changes = seen.index.changes if seen.index else seen.changes
         key = writer.process_id, changes
-        since = self._writing.get(key) or _Since(now, self._before is None)
+        since = self._writing.get(key, now)
         self._writing = {key: since}
         return Writer(
             process_id=writer.process_id,
             pid_namespace="own",
             command=writer.command,
             thread_id=None,
-            held_seconds=now - since.at,
+            held_seconds=now - since,
             is_at_least=True,
             sql=None,
         )
@@ -393,6 +384,6 @@ def _notes(seen: Outside, told: Told) -> Iterator[str]:
         yield told.note
     elif seen.holders and not told.tellers:
         yield (
-            "Nobody tells what he does: these processes use another SQLite, or have done nothing"
-            " since this watch has begun."
+            "Nobody tells what he does: these processes use another SQLite, or a profile that tells"
+            " nothing (stock, untrusted), or have done nothing since this watch has begun."
         )
