@@ -47,6 +47,18 @@ class FileLock:
         """Whether this object has it."""
         return self._descriptor is not None
 
+    def lend(self) -> int:
+        """A second descriptor of the locked file, for a process that is begun with it.
+
+        It has the lock too, until it ends: released here, it is free there as well.
+
+        Raises:
+            RuntimeError: The lock is not held.
+        """
+        if self._descriptor is None:
+            raise RuntimeError("this lock is not held: there is nothing to lend")
+        return os.dup(self._descriptor)
+
     def try_acquire(self) -> bool:
         """Take it if it is free, and say whether it was.
 

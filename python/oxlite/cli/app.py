@@ -14,6 +14,7 @@ import typer
 from oxlite.cli.bench import bench
 from oxlite.cli.branch import branch
 from oxlite.cli.cache import cache
+from oxlite.cli.replicate import replicate
 from oxlite.cli.snapshot import snapshot
 from oxlite.cli.suggestions import SuggestingGroup
 from oxlite.cli.tasks import tasks
@@ -36,6 +37,7 @@ for _name in COMMANDS:
 app.add_typer(bench, name="bench")
 app.add_typer(branch, name="branch")
 app.add_typer(cache, name="cache")
+app.add_typer(replicate, name="replicate")
 app.add_typer(snapshot, name="snapshot")
 app.add_typer(tasks, name="tasks")
 

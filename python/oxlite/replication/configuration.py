@@ -1,0 +1,72 @@
+"""What Litestream is told: settings that fit ours, and nothing that a stranger may not read.
+
+Litestream keeps a read transaction open, so that nobody begins the WAL anew before it has read it,
+and makes the checkpoints. Its limits are set to ours (docs/wal.md): it makes a passive checkpoint
+where we would, and a truncating one at the size where we would cut the file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from oxlite.replication.replica import Replica
+
+__all__ = ["Settings", "configuration"]
+
+_PAGE_BYTES: Final = 4096
+_WAL_LIMIT_BYTES: Final = 64 << 20
+"""``journal_size_limit`` of the production profiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How it replicates.
+
+    Attributes:
+        sync_seconds: What was committed is sent after so long at the most, if the store keeps up.
+        snapshot_hours: How often a whole copy is put there, from which a restore begins.
+        keep_hours: How long what has been is kept, for a restore of a point in time.
+    """
+
+    sync_seconds: float = 1.0
+    snapshot_hours: float = 24.0
+    keep_hours: float = 72.0
+
+
+def configuration(
+    replicas: Sequence[Replica], socket: Path, settings: Settings | None = None
+) -> dict[str, Any]:
+    """The document of https://litestream.io/reference/config/.
+
+    Args:
+        replicas: What goes where.
+        socket: Where Litestream is to answer; a path in a directory of this user's alone.
+        settings: How.
+    """
+    how = settings or Settings()
+    return {
+        "socket": {"enabled": True, "path": str(socket), "permissions": 0o600},
+        "logging": {"type": "json", "level": "info", "stderr": True},
+        "snapshot": {
+            "interval": _duration(how.snapshot_hours * 3600),
+            "retention": _duration(how.keep_hours * 3600),
+        },
+        "dbs": [
+            {
+                "path": str(replica.database),
+                "busy-timeout": "5s",
+                "min-checkpoint-page-count": 1000,
+                "truncate-page-n": _WAL_LIMIT_BYTES // _PAGE_BYTES,
+                "replica": {
+                    "url": replica.store.url,
+                    "sync-interval": _duration(how.sync_seconds),
+                },
+            }
+            for replica in replicas
+        ],
+    }
+
+
+def _duration(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"

@@ -1,0 +1,74 @@
+"""What a Litestream that runs answers at its socket.
+
+How far behind a replica is is not asked for but proved: all that is committed is to be sent now,
+and Litestream answers when it is there. So a Litestream that has stopped in silence, or is frozen,
+has no answer, and what it says of itself is not needed.
+"""
+
+import http.client
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from oxlite import harmless
+from oxlite.replication.errors import LitestreamFailed
+
+__all__ = ["answers", "send_now"]
+
+
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP by a socket in the file system."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def send_now(path: str, database: Path, *, seconds: float) -> int:
+    """Have all that is committed sent, and wait until it is in the store.
+
+    Args:
+        path: Of the socket.
+        database: Its file, as Litestream has been told.
+        seconds: How long that may take.
+
+    Returns:
+        The number of the last transaction that is there, as Litestream counts.
+
+    Raises:
+        LitestreamFailed: It does not answer, or could not send it.
+    """
+    request = json.dumps({"path": str(database), "wait": True, "timeout": max(1, round(seconds))})
+    connection = _SocketConnection(path, seconds + 1)
+    try:
+        connection.request("POST", "/sync", request, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        document: dict[str, Any] = json.loads(answer.read())
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise LitestreamFailed(
+            f"Litestream does not answer within {seconds:g} s: {harmless(str(error))}"
+        ) from error
+    finally:
+        connection.close()
+    if answer.status != http.HTTPStatus.OK or "replicated_txid" not in document:
+        said = harmless(str(document.get("error", document)))
+        raise LitestreamFailed(f"Litestream could not send what was committed: {said}")
+    return int(document["replicated_txid"])
+
+
+def answers(path: str, *, seconds: float) -> bool:
+    """Whether Litestream answers at its socket at all."""
+    connection = _SocketConnection(path, seconds)
+    try:
+        connection.request("GET", "/info")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,251 @@
+"""Proof that a replica restores: something is written, and found in what is restored elsewhere.
+
+The table ``oxlite_replica_proof`` has one row: a token, when it was written, and when it was last
+found. It is replicated with all else, so also what was restored says when it was last proved.
+
+Invariants:
+- What is restored is verified as every backup is (``oxlite.operations.verification``).
+- Nothing is believed that Litestream says of itself.
+- A store that does not answer proves nothing, and is no proof of damage either.
+"""
+
+import secrets
+import tempfile
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import oxlite
+from oxlite import sqlite3
+from oxlite.operations import VerificationFailed
+from oxlite.operations.verification import Contents, Stage, contents, silent, verified
+from oxlite.replication.claim import is_claimed, read_state
+from oxlite.replication.errors import (
+    LitestreamFailed,
+    NoReplica,
+    NotProved,
+    ReplicationError,
+    StoreUnreachable,
+)
+from oxlite.replication.health import send_now
+from oxlite.replication.litestream import Litestream
+from oxlite.replication.replica import held
+from oxlite.replication.store import Store
+
+__all__ = ["Proof", "last_proof", "prove"]
+
+_TABLE: Final = "oxlite_replica_proof"
+_FOUND_WITHIN_SECONDS: Final = 60.0
+_LOOK_EVERY_SECONDS: Final = 1.0
+_LITESTREAMS: Final = ("_litestream_lock", "_litestream_seq")
+_HOURS_AT_MOST: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was proved.
+
+    Attributes:
+        database: Its file.
+        store: Where the replica is.
+        behind_seconds: What was committed so long before a restore began was in it.
+        contents: What is in the restored copy.
+        changed: Tables whose number of rows is another one than when the token had been written,
+            with how many rows there were and are: they were written meanwhile.
+        restore_seconds: How long it took to restore.
+    """
+
+    database: Path
+    store: Store
+    behind_seconds: float
+    contents: Contents
+    changed: dict[str, tuple[int | None, int | None]]
+    restore_seconds: float
+
+
+def prove(
+    litestream: Litestream,
+    database: Path,
+    store: Store | None = None,
+    *,
+    scratch: Path | None = None,
+    seconds: float = _FOUND_WITHIN_SECONDS,
+    stage: Stage | None = None,
+) -> Proof:
+    """Write something, restore the replica elsewhere, and see that it is there and all is whole.
+
+    Args:
+        litestream: The program.
+        database: Its file.
+        store: The replica; by default where it was last replicated to from here.
+        scratch: A directory with room for the copy, which is deleted afterwards; by default the
+            system's for temporary files.
+        seconds: How long after it has been written it may be missing in the replica.
+        stage: Called with what is being done.
+
+    Raises:
+        NotProved: The replica does not restore, is damaged, another database's, or too far behind.
+        StoreUnreachable: The store does not answer.
+        ReplicationError: It is not known where the replica is.
+        oxlite.sqlite3.Error: The database cannot be written.
+        OSError: There is no room for the copy.
+    """
+    say = stage or silent
+    path = database.resolve()
+    if not path.is_file():
+        raise ReplicationError(f"there is no database {path}")
+    known = read_state(path)
+    if store is None:
+        if known is None:
+            raise ReplicationError(
+                f"{path} has not been replicated from here: say where its replica is"
+            )
+        store = Store(known.url)
+    say("writing", 0, 0)
+    token, committed_at, before = _write_token(path)
+    if known is not None and is_claimed(path):
+        say("sending", 0, 0)
+        with suppress(LitestreamFailed):  # the restore shows whether it is there
+            send_now(known.socket, path, seconds=seconds)
+    ends = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(prefix="oxlite-proof-", dir=scratch) as directory:
+        copy = Path(directory, "restored")
+        while True:
+            say("restoring", 0, 0)
+            began = time.monotonic()
+            behind = max(0.0, time.time() - committed_at)
+            _restore(litestream, store, copy)
+            took = time.monotonic() - began
+            found = _token_in(copy)
+            if found == token:
+                break
+            if time.monotonic() > ends:
+                raise NotProved(_why_missing(store, found, seconds))
+            _remove(copy)
+            time.sleep(_LOOK_EVERY_SECONDS)
+        say("verifying", 0, 0)
+        after = _verified(copy, store)
+        _compare_schemas(path, copy, store)
+    changed = {
+        name: (before.rows.get(name), after.rows.get(name))
+        for name in sorted(before.rows.keys() | after.rows.keys())
+        if before.rows.get(name) != after.rows.get(name) and name not in _LITESTREAMS
+    }
+    _note_proof(path, token, behind)
+    return Proof(path, store, behind, after, changed, took)
+
+
+def last_proof(database: Path) -> tuple[float, float] | None:
+    """When a restore was last proved, in seconds since 1970, and how far behind it was then.
+
+    Raises:
+        oxlite.sqlite3.Error: The database cannot be read.
+    """
+    with closing(oxlite.connect(database, journal="keep")) as connection:
+        try:
+            row = connection.execute(
+                f"SELECT found_at, behind_seconds FROM {_TABLE} WHERE found_at IS NOT NULL"
+            ).fetchone()
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return None
+            raise
+    return None if row is None else (float(row[0]), float(row[1]))
+
+
+def _write_token(database: Path) -> tuple[str, float, Contents]:
+    """Write a token; when that was, and what is in the database right after."""
+    token = secrets.token_hex(16)
+    with closing(oxlite.connect(database, journal="keep", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {_TABLE} (id INTEGER PRIMARY KEY CHECK (id = 1),"
+            " token TEXT NOT NULL, written_at REAL NOT NULL, found_at REAL, behind_seconds REAL)"
+        )
+        connection.execute(
+            f"INSERT INTO {_TABLE} (id, token, written_at) VALUES (1, ?, ?)"
+            " ON CONFLICT DO UPDATE SET token = excluded.token, written_at = excluded.written_at",
+            (token, time.time()),
+        )
+        connection.execute("COMMIT")
+        committed_at = time.time()
+        connection.execute("BEGIN")
+        before = contents(connection)
+        connection.execute("ROLLBACK")
+    return token, committed_at, before
+
+
+def _note_proof(database: Path, token: str, behind: float) -> None:
+    with closing(oxlite.connect(database, journal="keep", isolation_level=None)) as connection:
+        connection.execute(
+            f"UPDATE {_TABLE} SET found_at = ?, behind_seconds = ? WHERE token = ?",
+            (time.time(), behind, token),
+        )
+
+
+def _restore(litestream: Litestream, store: Store, copy: Path) -> None:
+    if held(litestream, store) is None:
+        raise NoReplica(f"{store.shown} holds no replica")
+    try:
+        litestream.run(
+            ["restore", "-o", str(copy), "-json", store.url],
+            seconds=_HOURS_AT_MOST * 3600.0,
+            what=f"restore what is at {store.shown}",
+        )
+    except StoreUnreachable:
+        raise
+    except LitestreamFailed as error:
+        held(litestream, store)  # if it does not answer any more, that is the reason
+        raise NotProved(f"{store.shown} does not restore: {error}") from None
+
+
+def _token_in(copy: Path) -> str | None:
+    try:
+        with closing(sqlite3.connect(copy)) as connection:
+            row = connection.execute(f"SELECT token FROM {_TABLE}").fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else str(row[0])
+
+
+def _why_missing(store: Store, found: str | None, seconds: float) -> str:
+    if found is None:
+        return (
+            f"{store.shown} restores, but has never had what is written to prove it: it is another"
+            f" database's, or nothing has been sent for {seconds:g} s"
+        )
+    return (
+        f"{store.shown} restores, but what was written {seconds:g} s ago is not in it: nothing is"
+        " sent, or another database's replica is there (oxlite replicate status)"
+    )
+
+
+def _verified(copy: Path, store: Store) -> Contents:
+    try:
+        return verified(copy)
+    except VerificationFailed as error:
+        raise NotProved(f"{store.shown} restores, but is damaged: {error}") from None
+
+
+def _compare_schemas(database: Path, copy: Path, store: Store) -> None:
+    """The schema is the same; one that was changed meanwhile is looked at once more."""
+    here, there = _schema(database), _schema(copy)
+    if here != there:
+        names = sorted(name for name in here.keys() ^ there.keys())
+        names += sorted(name for name in here.keys() & there.keys() if here[name] != there[name])
+        raise NotProved(f"{store.shown} restores, but has another schema: {', '.join(names[:10])}")
+
+
+def _schema(path: Path) -> dict[str, str]:
+    with closing(oxlite.connect(path, journal="keep")) as connection:
+        rows = connection.execute(
+            "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema"
+        )
+        return {name: sql for name, sql in rows if name.partition(" ")[2] not in _LITESTREAMS}
+
+
+def _remove(copy: Path) -> None:
+    for path in copy.parent.iterdir():
+        path.unlink()

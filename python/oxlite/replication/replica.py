@@ -1,0 +1,149 @@
+"""Which database is replicated to which place, and what a place has of one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from oxlite import harmless
+from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreUnreachable
+from oxlite.replication.litestream import Litestream
+from oxlite.replication.store import Store, store_of
+
+__all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "replicas_of"]
+
+ANSWERS_WITHIN_SECONDS: Final = 30.0
+"""How long a store is waited for."""
+
+_MAGIC: Final = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A database and where its replica is.
+
+    Attributes:
+        database: Its file, resolved. It need not be there.
+        store: The place of its replica.
+    """
+
+    database: Path
+    store: Store
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a place has of a database.
+
+    Attributes:
+        last_transaction: The number of its last transaction, as Litestream counts.
+        last_at: When that was written there.
+        files: Of how many files it is made.
+        size: Of them all, in bytes.
+    """
+
+    last_transaction: int
+    last_at: datetime
+    files: int
+    size: int
+
+
+def replicas_of(
+    databases: Sequence[Path], to: str, *, directory: Path | None = None
+) -> list[Replica]:
+    """Which databases are replicated where.
+
+    Args:
+        databases: Their files. One of them is replicated to ``to`` itself, several below it, each
+            by its file's name.
+        to: A URL that Litestream takes, or a directory.
+        directory: All databases that are in it now are meant as well, each below ``to``.
+
+    Raises:
+        ReplicationError: There is none, two would have one place, or ``to`` is no place.
+    """
+    store = store_of(to)
+    every = [path.resolve() for path in databases]
+    if directory is not None:
+        if not directory.is_dir():
+            raise ReplicationError(f"{directory} is no directory")
+        every += [path.resolve() for path in sorted(directory.iterdir()) if _is_database(path)]
+    unique = list(dict.fromkeys(every))
+    if not unique:
+        raise ReplicationError(
+            "there is nothing to replicate: name a database, or a directory that has some"
+        )
+    for path in unique:
+        if path.exists() and not path.is_file():
+            raise ReplicationError(f"{path} is no file")
+        if not path.parent.is_dir():
+            raise ReplicationError(f"there is no directory {path.parent}")
+    if len(unique) == 1 and directory is None:
+        return [Replica(unique[0], store)]
+    replicas = [Replica(path, store.below(path.name)) for path in unique]
+    seen: dict[str, Path] = {}
+    for replica in replicas:
+        other = seen.setdefault(replica.store.place, replica.database)
+        if other != replica.database:
+            raise ReplicationError(
+                f"{other} and {replica.database} would have one place, {replica.store.shown}:"
+                " replicate them by two commands, each to a place of its own"
+            )
+    return replicas
+
+
+def held(
+    litestream: Litestream, store: Store, *, seconds: float = ANSWERS_WITHIN_SECONDS
+) -> Held | None:
+    """What a place has of a database; ``None`` if the store says that it has nothing there.
+
+    Raises:
+        StoreUnreachable: The store does not say. That is not "nothing".
+    """
+    directory = store.directory
+    if directory is not None and not _is_reachable(directory):
+        raise StoreUnreachable(
+            f"there is no directory {directory.parent}: if it is on a volume, mount that; else make"
+            " it"
+        )
+    what = f"look what is at {store.shown}"
+    try:
+        printed, _logged = litestream.run(
+            ["ltx", "-level", "all", "-json", store.url], seconds=seconds, what=what
+        )
+        files = [
+            (int(one["max_txid"], 16), datetime.fromisoformat(one["timestamp"]), int(one["size"]))
+            for one in json.loads(printed)
+        ]
+    except StoreUnreachable:
+        raise
+    except LitestreamFailed as error:
+        raise StoreUnreachable(str(error)) from None
+    except (ValueError, KeyError, TypeError):
+        raise StoreUnreachable(
+            f"Litestream could not {what}: what it says is not understood"
+        ) from None
+    if not files:
+        return None
+    last_transaction, last_at, _size = max(files)
+    return Held(
+        last_transaction, last_at.astimezone(UTC), len(files), sum(size for *_rest, size in files)
+    )
+
+
+def _is_reachable(directory: Path) -> bool:
+    """Whether the directory is there, or the one that it is to be made in."""
+    return directory.is_dir() or directory.parent.is_dir()
+
+
+def _is_database(path: Path) -> bool:
+    """Whether it is a file that begins as a database does; one that cannot be read is none."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        raise ReplicationError(f"{harmless(str(path))} cannot be read") from None
