@@ -267,6 +267,68 @@ def _verify(
         time.sleep(every * 3600)
 
 
+@replicate.command("unit")
+def _unit(
+    context: typer.Context,
+    to: _To,
+    databases: _Databases = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Who runs it. [dim]\\[default: root][/dim]", show_default=False
+        ),
+    ] = None,
+    credentials: _Credentials = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it there instead.", show_default=False),
+    ] = None,
+) -> None:
+    """Print a unit of systemd that does what run does.
+
+    For example: oxlite replicate unit app.db --to s3://bucket/app --user www-data -- gunicorn site
+    """
+    from oxlite.replication import systemd_unit
+
+    text = systemd_unit(
+        databases or [],
+        to,
+        command=context.meta.get(_APPLICATION, ()),
+        user=user,
+        credentials=credentials,
+    )
+    _print_or_write(text, write)
+
+
+@replicate.command("entrypoint")
+def _entrypoint(
+    to: _To,
+    databases: _Databases = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it there instead.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the entry point of a container, whose command is the application.
+
+    For example: oxlite replicate entrypoint /data/app.db --to s3://bucket/app --write entrypoint.sh
+    """
+    from oxlite.replication import entry_point
+
+    _print_or_write(entry_point(databases or [], to), write, is_program=True)
+
+
+def _print_or_write(text: str, file: Path | None, *, is_program: bool = False) -> None:
+    if file is None:
+        typer.echo(text, nl=False)
+        return
+    with file.open("x") as made:
+        made.write(text)
+    if is_program:
+        file.chmod(0o755)
+    typer.echo(f"{file} was written", err=True)
+
+
 def _litestream(credentials: Path | None) -> "Litestream":
     from oxlite.replication import find_litestream, read_credentials
 

@@ -5,6 +5,7 @@ Guide: docs/replication.md. On the command line: ``oxlite replicate``, ``oxlite 
 
 from oxlite.replication.claim import State, is_claimed, read_state
 from oxlite.replication.configuration import Settings
+from oxlite.replication.deployment import entry_point, systemd_unit
 from oxlite.replication.errors import (
     AlreadyReplicated,
     LitestreamFailed,
@@ -53,6 +54,7 @@ __all__ = [
     "Status",
     "Store",
     "StoreUnreachable",
+    "entry_point",
     "find_litestream",
     "held",
     "is_claimed",
@@ -67,4 +69,5 @@ __all__ = [
     "status_as_prometheus",
     "status_as_text",
     "store_of",
+    "systemd_unit",
 ]
