@@ -2,8 +2,8 @@
 
 ::
 
-    cli → bench → django → operations → {cable, cache, environment, tasks} → {sqlalchemy, aio}
-    → sqlite3 → _native
+    cli → {replication, bench → django} → operations → {cable, cache, environment, tasks}
+    → {sqlalchemy, aio} → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
 above the faces see public names only. ``oxlite`` itself (its ``__init__``) is
@@ -43,12 +43,14 @@ BELOW: dict[str, set[str]] = {
     "tasks": DRIVER
     | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
     "operations": DRIVER | {DOOR, "environment", "file_locks"},
+    "replication": DRIVER | {DOOR, "file_locks", "operations"},
     "django": DRIVER
     | {DOOR, "cable", "cache", "connection", "environment", "notifications", "operations"}
     | {"own_tables", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "operations", "tasks"} | FACES,
-    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "tasks"} | FACES,
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "replication", "tasks"}
+    | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}
 

@@ -39,7 +39,14 @@ from oxlite.operations.partial import (
 )
 from oxlite.operations.verification import Contents, Stage, digest, silent, verified
 
-__all__ = ["Restored", "names_of_a_killed_restore", "restore"]
+__all__ = [
+    "Restored",
+    "names_of_a_killed_restore",
+    "put_in_place",
+    "refuse_if_open",
+    "refuse_target",
+    "restore",
+]
 
 _PENDING_BYTE: Final = 0x40000000
 _LOCK_BYTES: Final = 512
@@ -103,27 +110,83 @@ def restore(
         raise OperationsError(f"there is no backup {source}")
     if not source.stat().st_size:
         raise VerificationFailed(f"{source} is empty")
+    refuse_target(target)
+    if target.exists() and source.samefile(target):
+        raise OperationsError(f"{source} is the database itself")
+    manifest = read_manifest(source)
+    with Partial(target) as partial:
+        _copy(source, partial.path, manifest, stage or silent)
+        return put_in_place(
+            partial,
+            target,
+            what=str(source),
+            rights_of=source,
+            manifest=manifest,
+            live=live,
+            stage=stage,
+        )
+
+
+def refuse_target(target: Path) -> None:
+    """See that a database can be restored to a path, before any work; and remove what is abandoned.
+
+    Args:
+        target: What it becomes, resolved.
+
+    Raises:
+        OperationsError: Its name is too long, there is no such directory, or it is no file.
+        OSError: Its directory cannot be read.
+    """
     refuse_long_name(target)
     if not target.parent.is_dir():
         raise OperationsError(f"there is no directory {target.parent}")
     if target.exists() and not target.is_file():
         raise OperationsError(f"{target} is no file")
-    if target.exists() and source.samefile(target):
-        raise OperationsError(f"{source} is the database itself")
-    say = stage or silent
     remove_abandoned(target.parent)
-    manifest = read_manifest(source)
-    with Partial(target) as partial:
-        _copy(source, partial.path, manifest, say)
-        partial.take_rights(target if target.exists() else source)
-        say("verifying", 0, 0)
-        contents = verified(partial.path)
-        if manifest is not None and not contents.is_same(manifest.contents):
-            raise VerificationFailed(f"{source} has not in it what its manifest says")
-        if live and target.exists():
-            kept: Path | None = _written_live(partial.path, target, say)
-        else:
-            kept = _put_in_place(partial, target)
+
+
+def put_in_place(
+    partial: Partial,
+    target: Path,
+    *,
+    what: str,
+    rights_of: Path | None = None,
+    manifest: Manifest | None = None,
+    live: bool = False,
+    stage: Stage | None = None,
+) -> Restored:
+    """Verify a database that is nobody else's yet, and put it in the place of another.
+
+    Every restore ends so, wherever the copy has come from.
+
+    Args:
+        partial: The copy.
+        target: What it becomes, resolved. What is there is kept under another name.
+        what: Where the copy comes from, for errors.
+        rights_of: The file whose permissions it has if nothing is there; by default it keeps its
+            own.
+        manifest: What is to be in it.
+        live: As for ``restore``.
+        stage: Called with what is being done.
+
+    Raises:
+        VerificationFailed: It is damaged, or not what its manifest says.
+        DatabaseInUse: Somebody has the database open, and ``live`` was not said.
+        oxlite.sqlite3.Error: With ``live``: the database cannot be written.
+        OSError: The file cannot be written.
+    """
+    say = stage or silent
+    like = target if target.exists() else rights_of
+    if like is not None:
+        partial.take_rights(like)
+    say("verifying", 0, 0)
+    contents = verified(partial.path)
+    if manifest is not None and not contents.is_same(manifest.contents):
+        raise VerificationFailed(f"{what} has not in it what its manifest says")
+    if live and target.exists():
+        kept: Path | None = _written_live(partial.path, target, say)
+    else:
+        kept = _take_name(partial, target)
     return Restored(target, contents, kept, manifest is not None)
 
 
@@ -151,10 +214,10 @@ def _copy(source: Path, target: Path, manifest: Manifest | None, say: Stage) -> 
         shutil.copyfile(source, target)
 
 
-def _put_in_place(partial: Partial, target: Path) -> Path | None:
+def _take_name(partial: Partial, target: Path) -> Path | None:
     """Give it the name of the database, which nobody has open."""
     partial.sync()
-    _refuse_if_open(target)
+    refuse_if_open(target)
     if not target.exists():
         # Somebody has moved or deleted it: what it had beside it may be all that is left of it.
         kept = timed_path(target.parent, target.name, _KEPT)
@@ -163,7 +226,7 @@ def _put_in_place(partial: Partial, target: Path) -> Path | None:
         return None
     _write_back(target)
     with _locked(target):
-        _refuse_if_open(target, but=os.getpid())
+        refuse_if_open(target, but=os.getpid())
         _refuse_if_unwritten(target)
         for name in names_of_a_killed_restore(target):
             name.unlink()
@@ -206,7 +269,16 @@ def names_of_a_killed_restore(database: Path) -> list[Path]:
     ]
 
 
-def _refuse_if_open(target: Path, but: int | None = None) -> None:
+def refuse_if_open(target: Path, but: int | None = None) -> None:
+    """Refuse to take the place of a database that somebody has open.
+
+    Args:
+        target: Its path, resolved.
+        but: A process that may.
+
+    Raises:
+        DatabaseInUse: Somebody has; the message says who.
+    """
     holders = look_for_holders(target, with_libraries=False, look_for_seconds=math.inf) or ()
     found = [one.label for one in holders if one.process_id != but]
     if found:

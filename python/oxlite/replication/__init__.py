@@ -23,7 +23,7 @@ from oxlite.replication.litestream import (
     read_credentials,
 )
 from oxlite.replication.proof import Proof, last_proof, prove
-from oxlite.replication.recovery import make_ready, restore_from
+from oxlite.replication.recovery import make_ready, point_in_time, restore_from
 from oxlite.replication.replica import Held, Replica, held, replicas_of
 from oxlite.replication.replicator import Replicator
 from oxlite.replication.status import (
@@ -60,6 +60,7 @@ __all__ = [
     "is_claimed",
     "last_proof",
     "make_ready",
+    "point_in_time",
     "prove",
     "read_credentials",
     "read_state",

@@ -6,26 +6,37 @@ Invariants:
   restore (``oxlite.operations.restore``).
 """
 
-import os
+import re
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import oxlite
-from oxlite.operations import Restored, restore
+from oxlite import harmless
+from oxlite.operations import Restored
 from oxlite.operations.partial import Partial
+from oxlite.operations.restore import put_in_place, refuse_if_open, refuse_target
 from oxlite.operations.verification import Stage
 from oxlite.replication.claim import read_state
-from oxlite.replication.errors import LitestreamFailed, NoReplica, ReplicaOccupied
+from oxlite.replication.errors import (
+    LitestreamFailed,
+    NoReplica,
+    ReplicaOccupied,
+    ReplicationError,
+)
 from oxlite.replication.litestream import Litestream
-from oxlite.replication.replica import Replica, held
+from oxlite.replication.replica import Held, Replica, held
 from oxlite.replication.store import Store
 
-__all__ = ["make_ready", "restore_from"]
+__all__ = ["make_ready", "point_in_time", "restore_from"]
 
 _HOURS_AT_MOST: Final = 24
 _SHARED_MEMORY: Final = "-shm"
+_CUT_OFF: Final = timedelta(seconds=1)
+"""What Litestream leaves out of the times that it lists is less."""
+
+_NOT_THEN: Final = re.compile(r"timestamp does not exist|no matching|no backup|no snapshot")
 
 
 def make_ready(
@@ -82,37 +93,83 @@ def restore_from(
         litestream: The program.
         store: The place of the replica.
         database: What it becomes; what is there is kept under another name.
-        at: As it was then; by default as it is now.
+        at: As it was then, by a clock with a time zone; by default as it is now. What was committed
+            in the second before may not be in it, since Litestream notes when it has read a commit.
         live: As for ``oxlite.operations.restore``.
         stage: Called with what is being done.
 
     Raises:
+        ReplicationError: ``at`` is in the future, or has no time zone.
         StoreUnreachable: The store does not answer.
         NoReplica: It has none there, or none so old.
         LitestreamFailed: What is there cannot be put together.
         OperationsError: As for ``oxlite.operations.restore``.
     """
     target = database.resolve()
-    if held(litestream, store) is None:
+    if at is not None:
+        _refuse_time(at)
+    refuse_target(target)
+    if not live:
+        refuse_if_open(target)  # what is fetched for hours would be refused then
+    found = held(litestream, store)
+    if found is None:
         raise NoReplica(f"{store.shown} holds no replica")
     if stage is not None:
         stage("fetching", 0, 0)
     with Partial(target) as partial:
-        copy = partial.path
-        arguments = ["restore", "-o", str(copy), "-json"]
-        if at is not None:
-            arguments += ["-timestamp", at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")]
-        what = f"restore what is at {store.shown}"
-        try:
-            litestream.run([*arguments, store.url], seconds=_HOURS_AT_MOST * 3600.0, what=what)
-        except LitestreamFailed as error:
-            if at is not None and "no matching" in str(error):
-                raise NoReplica(
-                    f"{store.shown} does not go back to {at.astimezone(UTC).isoformat()}: its"
-                    " first state is younger, or what was then is not kept any more"
-                ) from None
+        _fetch(litestream, store, partial.path, found, at)
+        return put_in_place(partial, target, what=store.shown, live=live, stage=stage)
+
+
+def point_in_time(text: str) -> datetime:
+    """Read a time that somebody has written: ``2026-01-01T12:00:00Z``.
+
+    Raises:
+        ReplicationError: It is none, or does not say its time zone.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ReplicationError(
+            f"{harmless(text)} is no time: write it as 2026-01-01T12:00:00Z"
+        ) from None
+    _refuse_time(found, is_now_asked=False)
+    return found
+
+
+def _refuse_time(at: datetime, *, is_now_asked: bool = True) -> None:
+    if at.tzinfo is None:
+        raise ReplicationError(
+            f"{at} does not say its time zone: add Z for UTC, or an offset such as +02:00"
+        )
+    if is_now_asked and at > datetime.now(UTC):
+        raise ReplicationError(
+            f"{at.isoformat()} is in the future: it is {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} here"
+        )
+
+
+def _fetch(
+    litestream: Litestream, store: Store, copy: Path, found: Held, at: datetime | None
+) -> None:
+    """Have Litestream put together what a replica holds."""
+    arguments = ["restore", "-o", str(copy), "-json"]
+    # It refuses a time after which nothing was written, as one that does not exist.
+    is_newest = at is None or at >= found.newest_at + _CUT_OFF
+    if at is not None and not is_newest:
+        time = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        arguments += ["-timestamp", time]
+    what = f"restore what is at {store.shown}"
+    try:
+        litestream.run([*arguments, store.url], seconds=_HOURS_AT_MOST * 3600.0, what=what)
+    except LitestreamFailed as error:
+        if at is None or is_newest or not _NOT_THEN.search(str(error)):
             raise
-        copy.chmod(0o600)
-        Path(f"{copy}{_SHARED_MEMORY}").unlink(missing_ok=True)
-        os.sync()
-        return restore(copy, target, live=live, stage=stage)
+        if at < found.newest_at:
+            raise NoReplica(
+                f"{store.shown} does not go back to {at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}: its"
+                f" first state is of {found.first_at:%Y-%m-%dT%H:%M:%SZ}"
+            ) from None
+        _fetch(litestream, store, copy, found, None)
+        return
+    copy.chmod(0o600)  # nobody knows who else may read what it holds
+    Path(f"{copy}{_SHARED_MEMORY}").unlink(missing_ok=True)

@@ -39,13 +39,17 @@ class Held:
 
     Attributes:
         last_transaction: The number of its last transaction, as Litestream counts.
-        last_at: When that was written there.
+        last_at: When that was read from the database, in whole seconds.
+        first_at: When the first that is kept was, in whole seconds.
+        newest_at: The latest such time of any file there.
         files: Of how many files it is made.
         size: Of them all, in bytes.
     """
 
     last_transaction: int
     last_at: datetime
+    first_at: datetime
+    newest_at: datetime
     files: int
     size: int
 
@@ -114,7 +118,11 @@ def held(
             ["ltx", "-level", "all", "-json", store.url], seconds=seconds, what=what
         )
         files = [
-            (int(one["max_txid"], 16), datetime.fromisoformat(one["timestamp"]), int(one["size"]))
+            (
+                int(one["max_txid"], 16),
+                datetime.fromisoformat(one["timestamp"]).astimezone(UTC),
+                int(one["size"]),
+            )
             for one in json.loads(printed)
         ]
     except StoreUnreachable:
@@ -128,8 +136,14 @@ def held(
     if not files:
         return None
     last_transaction, last_at, _size = max(files)
+    times = [at for _transaction, at, _size in files]
     return Held(
-        last_transaction, last_at.astimezone(UTC), len(files), sum(size for *_rest, size in files)
+        last_transaction,
+        last_at,
+        min(times),
+        max(times),
+        len(files),
+        sum(size for *_rest, size in files),
     )
 
 

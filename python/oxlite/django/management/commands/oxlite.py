@@ -3,6 +3,7 @@
 The command line runs in a process of its own, so nothing of it is imported here.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ _DATABASE_COMES_AFTER: Final = {
     "backup": 1,
     "doctor": 1,
     "env": 1,
+    "replicate": 2,
     "snapshot": 2,
     "tasks": 2,
     "top": 1,
@@ -73,7 +75,12 @@ class Command(BaseCommand):
         takes_a_database = len(command) >= _DATABASE_COMES_AFTER.get(name, 99)
         if name == "restore":  # without a backup it would be taken for that
             takes_a_database = any(not word.startswith("-") for word in command[1:])
-        if takes_a_database and "--help" not in command:
+        if name == "replicate":
+            takes_a_database = _complete_replicate(command)
+        is_help = (
+            "--help" in command[: command.index("--")] if "--" in command else ("--help" in command)
+        )
+        if takes_a_database and not is_help:
             alias = options["database"]
             file = database_file(connections[alias].settings_dict["NAME"])
             if file is None:
@@ -87,9 +94,21 @@ class Command(BaseCommand):
                     f"settings.CACHES[{alias!r}] is no oxlite.django.cache.OxliteCache"
                 )
             command.insert(2, str(backend.path))
-        code = _run([sys.executable, "-m", "oxlite.cli", *command])
+        whole = [sys.executable, "-m", "oxlite.cli", *command]
+        if name == "replicate":  # a service: signals are for it alone
+            os.execv(sys.executable, whole)
+        code = _run(whole)
         if code:
             sys.exit(code)
+
+
+def _complete_replicate(command: list[str]) -> bool:
+    """Say ``run``, which may be left out, so that the database comes after it."""
+    if len(command) == 1 or command[1].startswith("-"):
+        if command[1:2] == ["--help"]:
+            return False
+        command.insert(1, "run")
+    return True
 
 
 def _run(command: list[str]) -> int:
