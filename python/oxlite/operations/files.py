@@ -15,6 +15,7 @@ __all__ = [
     "WITH_ROWS",
     "beside",
     "cut",
+    "litestream_directory",
     "name_bytes_in",
     "refuse_long_name",
     "roll_back",
@@ -30,8 +31,8 @@ WITH_ROWS: Final = ("-wal", "-journal")
 SQLITES: Final = (*WITH_ROWS, "-shm")
 """What SQLite lays there."""
 
-OXLITES: Final = ("-gate", "-activity", "-used", "-locks", "-workers")
-"""What Oxlite lays there (``file/beside.rs``, ``cache``, ``tasks``)."""
+OXLITES: Final = ("-gate", "-activity", "-used", "-locks", "-workers", "-replica")
+"""What Oxlite lays there (``file/beside.rs``, ``cache``, ``tasks``, ``replication``)."""
 
 SIDECARS: Final = (*SQLITES, *OXLITES)
 """What both lay there."""
@@ -44,6 +45,15 @@ _NAME_BYTES: Final = 255
 def beside(database: Path, suffixes: tuple[str, ...] = SIDECARS) -> list[Path]:
     """The paths of files beside a database, whether they are there or not."""
     return [database.with_name(f"{database.name}{suffix}") for suffix in suffixes]
+
+
+def litestream_directory(database: Path) -> Path:
+    """Where Litestream notes what it has read of a database: a directory beside it.
+
+    Source: https://litestream.io/how-it-works/. It sees when another file has the database's name,
+    and sends all of that.
+    """
+    return database.with_name(f".{database.name}-litestream")
 
 
 def name_bytes_in(directory: Path, suffix: str = "") -> int:

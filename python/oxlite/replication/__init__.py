@@ -25,7 +25,7 @@ from oxlite.replication.litestream import (
 from oxlite.replication.proof import Proof, last_proof, prove
 from oxlite.replication.recovery import make_ready, point_in_time, restore_from
 from oxlite.replication.replica import Held, Replica, held, replicas_of
-from oxlite.replication.replicator import Replicator
+from oxlite.replication.replicator import Pace, Replicator
 from oxlite.replication.status import (
     Status,
     replication_status,
@@ -44,6 +44,7 @@ __all__ = [
     "LitestreamUnusable",
     "NoReplica",
     "NotProved",
+    "Pace",
     "Proof",
     "Replica",
     "ReplicaOccupied",

@@ -24,8 +24,8 @@ from typing import Any, Final, Self
 from oxlite import harmless
 from oxlite.file_locks import FileLock, is_locked
 from oxlite.operations.partial import sync_directory
-from oxlite.replication.errors import AlreadyReplicated, ReplicationError, StoreUnreachable
-from oxlite.replication.replica import Replica
+from oxlite.replication.errors import AlreadyReplicated, ReplicationError
+from oxlite.replication.replica import Replica, refuse_lacking
 from oxlite.replication.store import Store
 
 __all__ = ["Claim", "State", "is_claimed", "read_state", "state_path"]
@@ -180,13 +180,8 @@ class Claim:
 def _place_lock_path(replica: Replica) -> Path:
     directory = replica.store.directory
     if directory is not None:
-        try:
-            directory.mkdir(exist_ok=True)
-        except FileNotFoundError:
-            raise StoreUnreachable(
-                f"there is no directory {directory.parent}: if it is on a volume, mount that; else"
-                " make it"
-            ) from None
+        refuse_lacking(replica.store)
+        directory.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):
             sync_directory(directory.parent)
         return directory / _PLACE_LOCK

@@ -61,6 +61,7 @@ def configuration(
                 "replica": {
                     "url": replica.store.url,
                     "sync-interval": _duration(how.sync_seconds),
+                    "auto-recover": True,
                 },
             }
             for replica in replicas

@@ -7,6 +7,7 @@ Invariants:
 """
 
 import re
+import shutil
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final
 import oxlite
 from oxlite import harmless
 from oxlite.operations import Restored
+from oxlite.operations.files import litestream_directory
 from oxlite.operations.partial import Partial
 from oxlite.operations.restore import put_in_place, refuse_if_open, refuse_target
 from oxlite.operations.verification import Stage
@@ -27,9 +29,9 @@ from oxlite.replication.errors import (
 )
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.replica import Held, Replica, held
-from oxlite.replication.store import Store
+from oxlite.replication.store import Store, store_of
 
-__all__ = ["make_ready", "point_in_time", "restore_from"]
+__all__ = ["forget", "make_ready", "point_in_time", "restore_from"]
 
 _HOURS_AT_MOST: Final = 24
 _SHARED_MEMORY: Final = "-shm"
@@ -75,7 +77,37 @@ def make_ready(
             f" {replica.database} has not been replicated there from here: take another place,"
             f" or restore it (oxlite restore --from), or say --take-over if it is this database's"
         )
+    if not _continues(litestream, replica, found):
+        forget(replica.database)
     return None
+
+
+def forget(database: Path) -> None:
+    """Delete what Litestream has noted of a database, beside it; nobody may replicate it.
+
+    It sends all of the database anew then.
+    """
+    shutil.rmtree(litestream_directory(database), ignore_errors=True)
+
+
+def _continues(litestream: Litestream, replica: Replica, found: Held | None) -> bool:
+    """Whether what Litestream has noted beside a database is of what the place holds.
+
+    It looks at the numbers of transactions alone. Where the place has been emptied, another has
+    been taken, or another machine has gone on with it meanwhile, it would fail, or send what
+    follows something else.
+    """
+    noted = litestream_directory(replica.database)
+    if not noted.is_dir():
+        return True
+    if found is None:
+        return False
+    own = held(litestream, store_of(str(noted)))
+    if own is None or own.last_transaction < found.last_transaction:
+        return True  # it fetches the last one, and sees whether the database goes on from there
+    here = own.single.get(found.last_transaction)
+    there = found.single.get(found.last_transaction)
+    return here is not None and (there is None or here == there)
 
 
 def restore_from(

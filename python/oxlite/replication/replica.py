@@ -1,18 +1,20 @@
 """Which database is replicated to which place, and what a place has of one."""
 
 import json
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from oxlite import harmless
+from oxlite.operations.files import litestream_directory, name_bytes_in
 from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreUnreachable
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.store import Store, store_of
 
-__all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "replicas_of"]
+__all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "refuse_lacking", "replicas_of"]
 
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 """How long a store is waited for."""
@@ -44,6 +46,7 @@ class Held:
         newest_at: The latest such time of any file there.
         files: Of how many files it is made.
         size: Of them all, in bytes.
+        single: Size and time of each file that has one transaction as it was sent, by its number.
     """
 
     last_transaction: int
@@ -52,6 +55,7 @@ class Held:
     newest_at: datetime
     files: int
     size: int
+    single: dict[int, tuple[int, datetime]] = field(default_factory=dict, repr=False)
 
 
 def replicas_of(
@@ -84,6 +88,12 @@ def replicas_of(
             raise ReplicationError(f"{path} is no file")
         if not path.parent.is_dir():
             raise ReplicationError(f"there is no directory {path.parent}")
+        most = name_bytes_in(path.parent, litestream_directory(Path("x")).name[:-1])
+        if len(os.fsencode(path.name)) > most:
+            raise ReplicationError(
+                f"{path.name} is too long a name: what Litestream lays beside a database leaves"
+                f" {most} bytes for it"
+            )
     if len(unique) == 1 and directory is None:
         return [Replica(unique[0], store)]
     replicas = [Replica(path, store.below(path.name)) for path in unique]
@@ -106,25 +116,19 @@ def held(
     Raises:
         StoreUnreachable: The store does not say. That is not "nothing".
     """
-    directory = store.directory
-    if directory is not None and not _is_reachable(directory):
-        raise StoreUnreachable(
-            f"there is no directory {directory.parent}: if it is on a volume, mount that; else make"
-            " it"
-        )
+    refuse_lacking(store)
     what = f"look what is at {store.shown}"
     try:
         printed, _logged = litestream.run(
             ["ltx", "-level", "all", "-json", store.url], seconds=seconds, what=what
         )
-        files = [
-            (
-                int(one["max_txid"], 16),
-                datetime.fromisoformat(one["timestamp"]).astimezone(UTC),
-                int(one["size"]),
-            )
-            for one in json.loads(printed)
-        ]
+        files, single = [], {}
+        for one in json.loads(printed):
+            transaction, size = int(one["max_txid"], 16), int(one["size"])
+            at = datetime.fromisoformat(one["timestamp"]).astimezone(UTC)
+            files.append((transaction, at, size))
+            if one["level"] == 0:
+                single[transaction] = (size, at)
     except StoreUnreachable:
         raise
     except LitestreamFailed as error:
@@ -144,12 +148,21 @@ def held(
         max(times),
         len(files),
         sum(size for *_rest, size in files),
+        single,
     )
 
 
-def _is_reachable(directory: Path) -> bool:
-    """Whether the directory is there, or the one that it is to be made in."""
-    return directory.is_dir() or directory.parent.is_dir()
+def refuse_lacking(store: Store) -> None:
+    """See that a directory can be there, if the place is one.
+
+    Raises:
+        StoreUnreachable: What it is to be in is not there.
+    """
+    lacking = store.lacking()
+    if lacking is not None:
+        raise StoreUnreachable(
+            f"there is no directory {lacking}: if it is on a volume, mount that; else make it"
+        )
 
 
 def _is_database(path: Path) -> bool:

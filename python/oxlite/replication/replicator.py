@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import IO, Final
@@ -31,25 +31,43 @@ from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import LitestreamFailed, ReplicationError
 from oxlite.replication.health import answers, send_now
 from oxlite.replication.litestream import Litestream
-from oxlite.replication.recovery import make_ready
+from oxlite.replication.recovery import forget, make_ready
 from oxlite.replication.replica import Replica
 
-__all__ = ["Replicator"]
+__all__ = ["Pace", "Replicator"]
 
 _log: Final = logging.getLogger("oxlite.replication")
 
 _PASSED_ON: Final = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 _ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
-_SEND_EVERY_SECONDS: Final = 5.0
-_SENT_WITHIN_SECONDS: Final = 30.0
-_ANSWERS_WITHIN_SECONDS: Final = 10.0
-_BEGINS_WITHIN_SECONDS: Final = 60.0
-_ENDS_WITHIN_SECONDS: Final = 40.0
-_PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-_WELL_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.2
 _AT_ONCE: Final = 8
 _LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long is waited for what; all in seconds.
+
+    Attributes:
+        send_every: How often all that is committed is had sent, and that is noted.
+        sent_within: How long that may take.
+        answers_within: How long Litestream may take to say that it lives.
+        begins_within: How long it may take until what there is has been sent for the first time.
+        ends_within: How long it may take to end; and how long sending the last may.
+        pauses: Before it is begun again, the first time and those that follow.
+        well: After so long it counts as begun for the first time.
+        stuck: One that lives, and sends nothing for so long, is begun again.
+    """
+
+    send_every: float = 5.0
+    sent_within: float = 30.0
+    answers_within: float = 10.0
+    begins_within: float = 60.0
+    ends_within: float = 40.0
+    pauses: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+    well: float = 60.0
+    stuck: float = 300.0
 
 
 class Replicator:
@@ -60,6 +78,7 @@ class Replicator:
         replicas: What goes where.
         settings: How.
         is_taken_over: As for ``make_ready``.
+        pace: How long is waited for what.
     """
 
     def __init__(
@@ -69,7 +88,9 @@ class Replicator:
         settings: Settings | None = None,
         *,
         is_taken_over: bool = False,
+        pace: Pace | None = None,
     ) -> None:
+        self._pace = pace or Pace()
         self._litestream = litestream
         self._replicas = list(replicas)
         self._settings = settings
@@ -83,6 +104,9 @@ class Replicator:
         self._restarts = 0
         self._begun = 0.0
         self._begin_at: float | None = None
+        self._files: dict[Path, tuple[int, int] | None] = {}
+        self._is_reset_wanted = False
+        self._stop = threading.Event()
         self._signals: list[int] = []
         self._is_ending = False
 
@@ -127,21 +151,20 @@ class Replicator:
                     replica.database,
                     State(replica.store.url, os.getpid(), self._socket, time.time()),
                 )
-            stack.callback(self._end)
+            pool = ThreadPoolExecutor(min(_AT_ONCE, len(self._replicas)))
+            # What these wait for has ended with Litestream.
+            stack.callback(pool.shutdown)
+            sender = threading.Thread(target=self._send, args=(pool,), name="oxlite-replication")
+            stack.callback(self._end, pool)
             self._begin()
-            self._await_first_sending()
+            self._await_first_sending(pool)
             if self._is_ending:
                 return 0
             if command:
                 self._application = Child(command)
-            stop = threading.Event()
-            sender = threading.Thread(target=self._send, args=(stop,), name="oxlite-replication")
+            stack.callback(self._stop.set)
             sender.start()
-            try:
-                return self._look_after()
-            finally:
-                stop.set()
-                sender.join()
+            return self._look_after()
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
         self._signals.append(number)
@@ -153,6 +176,11 @@ class Replicator:
 
     def _begin(self) -> None:
         """Begin Litestream."""
+        if self._is_reset_wanted:
+            self._is_reset_wanted = False
+            for replica in self._replicas:
+                forget(replica.database)
+        self._files = {one.database: _identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
             lent: list[int] = []
             for claim in self._claims.values():
@@ -176,29 +204,31 @@ class Replicator:
         assert said is not None
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
 
-    def _await_first_sending(self) -> None:
+    def _await_first_sending(self, pool: ThreadPoolExecutor) -> None:
         """Wait until all that there is now is in the store."""
         waiting = list(self._replicas)
-        ends = time.monotonic() + _BEGINS_WITHIN_SECONDS
-        failure = "it does not answer"
+        ends = time.monotonic() + self._pace.begins_within
         while waiting and not self._is_ending:
-            self._look()
-            if self._program is None:
-                raise LitestreamFailed("Litestream has ended at once: see what it has logged")
             began = time.time()
-            try:
-                send_now(self._socket, waiting[0].database, seconds=_SENT_WITHIN_SECONDS)
-            except LitestreamFailed as error:
-                failure = str(error)
-                if time.monotonic() > ends:
-                    raise ReplicationError(
-                        f"{waiting[0].database} could not be sent to {waiting[0].store.shown}:"
-                        f" {failure}"
-                    ) from None
+            replica = waiting[0]
+            done = pool.submit(self._try_to_send, replica.database)
+            while not done.done() and not self._is_ending:
+                self._look()
+                if self._program is None:
+                    raise LitestreamFailed("Litestream has ended at once: see what it has logged")
+                time.sleep(_LOOK_SECONDS / 10)
+            if not done.done():
+                return
+            failure = done.result()
+            if failure is None:
+                waiting.pop(0)
+                self._note(replica.database, replace(self._states[replica.database], sent_at=began))
+            elif time.monotonic() > ends:
+                raise ReplicationError(
+                    f"{replica.database} could not be sent to {replica.store.shown}: {failure}"
+                )
+            else:
                 time.sleep(_LOOK_SECONDS)
-                continue
-            replica = waiting.pop(0)
-            self._note(replica.database, replace(self._states[replica.database], sent_at=began))
 
     def _look_after(self) -> int:
         """Until the application has ended, or a signal has said to end."""
@@ -224,9 +254,9 @@ class Replicator:
                 self._is_ending = True
         if self._program is not None and self._program.status is not None:
             lived = time.monotonic() - self._begun
-            if lived >= _WELL_SECONDS:
+            if lived >= self._pace.well:
                 self._restarts = 0
-            pause = _PAUSES_SECONDS[min(self._restarts, len(_PAUSES_SECONDS) - 1)]
+            pause = self._pace.pauses[min(self._restarts, len(self._pace.pauses) - 1)]
             _log.error(
                 "Litestream has ended (%d) after %.0f s: begun again in %g s",
                 self._program.status,
@@ -236,58 +266,97 @@ class Replicator:
             self._program = None
             self._begin_at = time.monotonic() + pause
 
-    def _send(self, stop: threading.Event) -> None:
+    def _send(self, pool: ThreadPoolExecutor) -> None:
         """Have all that is committed sent, again and again, and note how far that came."""
-        with ThreadPoolExecutor(min(_AT_ONCE, len(self._replicas))) as pool:
-            while not stop.wait(_SEND_EVERY_SECONDS):
-                outcomes = list(pool.map(self._send_one, self._replicas))
-                program = self._program
-                if not any(outcomes) and program is not None and not self._is_alive():
-                    _log.error("Litestream does not answer: killed, and begun again")
-                    program.signal(signal.SIGKILL)
+        while not self._stop.wait(self._pace.send_every):
+            outcomes = list(pool.map(self._send_one, self._replicas))
+            program = self._program
+            if self._stop.is_set() or program is None:
+                continue
+            if self._is_replaced():
+                _log.error("a database was replaced: Litestream is begun again with the new one")
+                program.signal(signal.SIGKILL)  # what it has open is nobody's any more
+            elif not any(outcomes) and not self._is_alive():
+                _log.error("Litestream does not answer: killed, and begun again")
+                program.signal(signal.SIGKILL)
+            elif self._is_stuck():
+                _log.error("Litestream has sent nothing for %g s: begun again", self._pace.stuck)
+                program.signal(signal.SIGKILL)
 
     def _is_alive(self) -> bool:
         """Whether Litestream answers, or has not had the time to begin."""
-        is_new = time.monotonic() - self._begun < _BEGINS_WITHIN_SECONDS
-        return is_new or answers(self._socket, seconds=_ANSWERS_WITHIN_SECONDS)
+        is_new = time.monotonic() - self._begun < self._pace.answers_within
+        return is_new or answers(self._socket, seconds=self._pace.answers_within)
+
+    def _is_replaced(self) -> bool:
+        """Whether another file has the name of one that Litestream has open, or none has.
+
+        It would go on to read the old one, and say that all is sent.
+        """
+        return any(_identity(path) not in (found, None) for path, found in self._files.items())
+
+    def _is_stuck(self) -> bool:
+        """Whether it has failed for long since it was begun; what to do before it begins again.
+
+        Files of its own that are gone or damaged mend by being made anew.
+        """
+        if time.monotonic() - self._begun < self._pace.stuck:
+            return False
+        long_ago = time.time() - self._pace.stuck
+        stuck = [
+            one
+            for one in self._states.values()
+            if one.failing_since is not None and one.failing_since <= long_ago
+        ]
+        self._is_reset_wanted = any("ltx" in (one.failure or "").lower() for one in stuck)
+        return bool(stuck)
+
+    def _try_to_send(self, database: Path) -> str | None:
+        """Have all sent that is committed; what went wrong, if anything."""
+        try:
+            send_now(self._socket, database, seconds=self._pace.sent_within)
+        except LitestreamFailed as error:
+            return self._litestream.without_secrets(str(error))
+        if not database.exists():
+            return f"there is no {database} any more: Litestream reads a file without a name"
+        return None
 
     def _send_one(self, replica: Replica) -> bool:
         began = time.time()
+        failure = self._try_to_send(replica.database)
+        if failure is not None and self._stop.is_set():
+            return False  # it is being ended
         state = self._states[replica.database]
-        try:
-            send_now(self._socket, replica.database, seconds=_SENT_WITHIN_SECONDS)
-        except LitestreamFailed as error:
+        if failure is not None:
             if state.failing_since is None:
-                _log.error("%s is not replicated: %s", replica.database, error)
-            since = state.failing_since or began
-            state = replace(state, failing_since=since, failure=str(error))
-        else:
+                _log.error("%s is not replicated: %s", replica.database, failure)
+            state = replace(state, failing_since=state.failing_since or began, failure=failure)
+        elif _identity(replica.database) == self._files.get(replica.database):
             if state.failing_since is not None:
                 _log.warning("%s is replicated again", replica.database)
             state = replace(state, sent_at=began, failing_since=None, failure=None)
         self._note(replica.database, replace(state, restarts=self._restarts))
-        return state.failure is None
+        return failure is None
 
-    def _end(self) -> None:
-        """Send what is left, and end Litestream."""
+    def _end(self, pool: ThreadPoolExecutor) -> None:
+        """Send what is left, and end Litestream; a signal to end that comes now ends it at once."""
         program = self._program
         if program is None or program.status is not None:
             return
-        for replica in self._replicas:
-            began = time.time()
-            try:
-                send_now(self._socket, replica.database, seconds=_SENT_WITHIN_SECONDS)
-            except LitestreamFailed as error:
-                _log.error("the last of %s was not sent: %s", replica.database, error)
-            else:
-                state = self._states[replica.database]
-                self._note(
-                    replica.database,
-                    replace(state, sent_at=began, failing_since=None, failure=None),
-                )
-        program.signal(signal.SIGTERM)
-        ends = time.monotonic() + _ENDS_WITHIN_SECONDS
-        while program.status is None and time.monotonic() < ends:
+        self._signals.clear()
+        ends = time.monotonic() + self._pace.ends_within
+        left = {replica: pool.submit(self._send_last, replica) for replica in self._replicas}
+        while not all(one.done() for one in left.values()) and not self._is_hurried(ends):
+            reap([program])
+            time.sleep(_LOOK_SECONDS / 10)
+        for replica, done in left.items():
+            failure = done.result() if done.done() else "there was no time for it"
+            if failure is not None:
+                _log.error("the last of %s was not sent: %s", replica.database, failure)
+        is_hurried = not all(one.done() for one in left.values())
+        program.signal(signal.SIGKILL if is_hurried else signal.SIGTERM)
+        ends = time.monotonic() + self._pace.ends_within
+        while program.status is None and not self._is_hurried(ends):
             reap([program])
             time.sleep(_LOOK_SECONDS / 10)
         if program.status is None:
@@ -296,6 +365,19 @@ class Replicator:
             while program.status is None:
                 reap([program])
                 time.sleep(_LOOK_SECONDS / 10)
+
+    def _send_last(self, replica: Replica) -> str | None:
+        began = time.time()
+        failure = self._try_to_send(replica.database)
+        if failure is None:
+            state = self._states[replica.database]
+            self._note(
+                replica.database, replace(state, sent_at=began, failing_since=None, failure=None)
+            )
+        return failure
+
+    def _is_hurried(self, ends: float) -> bool:
+        return time.monotonic() > ends or any(number in _ENDS for number in self._signals)
 
     def _pass_on(self, said: IO[bytes]) -> None:
         """Log what Litestream says, without credentials."""
@@ -312,3 +394,12 @@ class Replicator:
                     text = f"{message} {more}".strip()
                 if text:
                     _log.log(level, "Litestream: %s", self._litestream.without_secrets(text))
+
+
+def _identity(database: Path) -> tuple[int, int] | None:
+    """Which file has the name; ``None`` if none has."""
+    try:
+        found = database.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

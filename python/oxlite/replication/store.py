@@ -6,7 +6,7 @@ Invariants:
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -30,9 +30,12 @@ class Store:
 
     Attributes:
         url: As Litestream takes it.
+        made: How many of the last directories of a path may be made; those above are there, or a
+            volume is not mounted.
     """
 
     url: str
+    made: int = field(default=1, compare=False)
 
     @property
     def directory(self) -> Path | None:
@@ -62,7 +65,15 @@ class Store:
         """The place of that name in this one, for a database among several."""
         parts = urlsplit(self.url)
         path = f"{parts.path.rstrip('/')}/{quote(name)}"
-        return Store(urlunsplit(parts._replace(path=path)))
+        return Store(urlunsplit(parts._replace(path=path)), made=self.made + 1)
+
+    def lacking(self) -> Path | None:
+        """The directory that has to be there first, and is not."""
+        directory = self.directory
+        if directory is None or directory.is_dir():
+            return None
+        above = (directory, *directory.parents)[min(self.made, len(directory.parents))]
+        return None if above.is_dir() else above
 
 
 def store_of(text: str) -> Store:

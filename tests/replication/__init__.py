@@ -1,0 +1,1 @@
+"""``oxlite.replication``: real Litestream, real stores, processes that are really killed."""
