@@ -29,6 +29,8 @@ from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import LitestreamFailed, ReplicationError
+from oxlite.replication.generation import continues
+from oxlite.replication.guard import Guard, is_in_wal
 from oxlite.replication.health import answers, send_now
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.recovery import forget, make_ready
@@ -42,6 +44,8 @@ _PASSED_ON: Final = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUS
 _ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 _LOOK_SECONDS: Final = 0.2
 _AT_ONCE: Final = 8
+_GUARD_SECONDS: Final = 0.02
+_OPENS_SECONDS: Final = 5.0
 _LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
 
 
@@ -107,6 +111,7 @@ class Replicator:
         self._files: dict[Path, tuple[int, int] | None] = {}
         self._is_reset_wanted = False
         self._stop = threading.Event()
+        self._guards: dict[Path, Guard] = {}
         self._signals: list[int] = []
         self._is_ending = False
 
@@ -160,10 +165,15 @@ class Replicator:
             self._await_first_sending(pool)
             if self._is_ending:
                 return 0
+            self._guards = {one.database: Guard(one.database) for one in self._replicas}
+            self._guard_once()
+            watcher = threading.Thread(target=self._guard, name="oxlite-guard")
             if command:
                 self._application = Child(command)
+            stack.callback(watcher.join)
             stack.callback(self._stop.set)
             sender.start()
+            watcher.start()
             return self._look_after()
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -176,10 +186,11 @@ class Replicator:
 
     def _begin(self) -> None:
         """Begin Litestream."""
-        if self._is_reset_wanted:
-            self._is_reset_wanted = False
-            for replica in self._replicas:
+        for replica in self._replicas:
+            # What was written while it did not look is missing in what it has read.
+            if self._is_reset_wanted or not continues(replica.database):
                 forget(replica.database)
+        self._is_reset_wanted = False
         self._files = {one.database: _identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
             lent: list[int] = []
@@ -208,6 +219,14 @@ class Replicator:
         """Wait until all that there is now is in the store."""
         waiting = list(self._replicas)
         ends = time.monotonic() + self._pace.begins_within
+        # If it opens a database because its socket was asked, it has no read transaction (guard).
+        while not self._is_ending and time.monotonic() < min(ends, self._begun + _OPENS_SECONDS):
+            self._look()
+            if self._program is None or all(
+                is_in_wal(one.database, self._program.process_id) for one in waiting
+            ):
+                break
+            time.sleep(_LOOK_SECONDS / 10)
         while waiting and not self._is_ending:
             began = time.time()
             replica = waiting[0]
@@ -283,6 +302,25 @@ class Replicator:
                 _log.error("Litestream has sent nothing for %g s: begun again", self._pace.stuck)
                 program.signal(signal.SIGKILL)
 
+    def _guard(self) -> None:
+        """Keep the WAL from being begun anew before it was read; if it was, have all sent anew."""
+        while not self._stop.wait(_GUARD_SECONDS):
+            self._guard_once()
+        for guard in self._guards.values():
+            guard.let_go()
+
+    def _guard_once(self) -> None:
+        program = self._program
+        number = None if program is None or program.status is not None else program.process_id
+        lost = [path for path, guard in self._guards.items() if guard.look(number)]
+        if lost and program is not None and number is not None and not self._is_replaced():
+            _log.warning(
+                "the WAL of %s was begun anew before Litestream had read it: all is sent once more",
+                ", ".join(map(str, lost)),
+            )
+            self._is_reset_wanted = True
+            program.signal(signal.SIGKILL)
+
     def _is_alive(self) -> bool:
         """Whether Litestream answers, or has not had the time to begin."""
         is_new = time.monotonic() - self._begun < self._pace.answers_within
@@ -308,7 +346,7 @@ class Replicator:
             for one in self._states.values()
             if one.failing_since is not None and one.failing_since <= long_ago
         ]
-        self._is_reset_wanted = any("ltx" in (one.failure or "").lower() for one in stuck)
+        self._is_reset_wanted |= any("ltx" in (one.failure or "").lower() for one in stuck)
         return bool(stuck)
 
     def _try_to_send(self, database: Path) -> str | None:
@@ -322,6 +360,8 @@ class Replicator:
         return None
 
     def _send_one(self, replica: Replica) -> bool:
+        if self._guards[replica.database].is_left:
+            return True
         began = time.time()
         failure = self._try_to_send(replica.database)
         if failure is not None and self._stop.is_set():
