@@ -15,7 +15,7 @@ from typing import Final
 
 from oxlite.operations.files import litestream_directory
 
-__all__ = ["Wal", "continues", "wal_of"]
+__all__ = ["Wal", "continues", "identity", "wal_of"]
 
 _WAL_HEADER: Final = struct.Struct(">IIIIII")
 _MAGIC: Final = 0x377F0682
@@ -75,3 +75,12 @@ def continues(database: Path) -> bool:
         return False
     wal = wal_of(database)
     return wal is not None and wal.salts == (one, two) and wal.size >= begin + length
+
+
+def identity(database: Path) -> tuple[int, int] | None:
+    """Which file has the name; ``None`` if none has."""
+    try:
+        found = database.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

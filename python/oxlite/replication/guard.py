@@ -32,7 +32,7 @@ from typing import Final
 import oxlite
 from oxlite import Connection, sqlite3
 from oxlite.operations import look_for_holders
-from oxlite.replication.generation import Wal, wal_of
+from oxlite.replication.generation import Wal, identity, wal_of
 
 __all__ = ["Guard", "is_in_wal"]
 
@@ -54,8 +54,17 @@ class Guard:
         self._database = database
         self._reader: Connection | None = None
         self._wal: Wal | None = None
+        self._file: tuple[int, int] | None = None
         self._is_left = False
+        self._is_compared = False
         self._changed_at = 0.0
+
+    def note_compared(self) -> None:
+        """Litestream is begun, after what it has read was compared with the WAL that there is.
+
+        May be called by another thread.
+        """
+        self._is_compared = True
 
     @property
     def is_left(self) -> bool:
@@ -71,9 +80,13 @@ class Guard:
         Returns:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
+        if self._is_compared:
+            self._is_compared, self._wal = False, None
         wal, before = wal_of(self._database), self._wal
+        if self._reader is not None and identity(self._database) != self._file:
+            self.let_go()  # another file has its name
         if wal is None:
-            return before is not None
+            return False  # there is another one when somebody writes
         is_new = before is not None and wal.salts != before.salts
         is_lost = (
             before is not None
@@ -115,6 +128,7 @@ class Guard:
         wal = self._wal
         if wal is not None and wal.size > _LIMIT_BYTES:
             return
+        self._file = identity(self._database)
         try:
             self._reader = oxlite.connect(
                 self._database, journal="keep", isolation_level=None, timeout=0.1

@@ -29,7 +29,7 @@ from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import LitestreamFailed, ReplicationError
-from oxlite.replication.generation import continues
+from oxlite.replication.generation import continues, identity
 from oxlite.replication.guard import Guard, is_in_wal
 from oxlite.replication.health import answers, send_now
 from oxlite.replication.litestream import Litestream
@@ -190,8 +190,10 @@ class Replicator:
             # What was written while it did not look is missing in what it has read.
             if self._is_reset_wanted or not continues(replica.database):
                 forget(replica.database)
+            if replica.database in self._guards:
+                self._guards[replica.database].note_compared()
         self._is_reset_wanted = False
-        self._files = {one.database: _identity(one.database) for one in self._replicas}
+        self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
             lent: list[int] = []
             for claim in self._claims.values():
@@ -331,7 +333,7 @@ class Replicator:
 
         It would go on to read the old one, and say that all is sent.
         """
-        return any(_identity(path) not in (found, None) for path, found in self._files.items())
+        return any(identity(path) not in (found, None) for path, found in self._files.items())
 
     def _is_stuck(self) -> bool:
         """Whether it has failed for long since it was begun; what to do before it begins again.
@@ -371,7 +373,7 @@ class Replicator:
             if state.failing_since is None:
                 _log.error("%s is not replicated: %s", replica.database, failure)
             state = replace(state, failing_since=state.failing_since or began, failure=failure)
-        elif _identity(replica.database) == self._files.get(replica.database):
+        elif identity(replica.database) == self._files.get(replica.database):
             if state.failing_since is not None:
                 _log.warning("%s is replicated again", replica.database)
             state = replace(state, sent_at=began, failing_since=None, failure=None)
@@ -434,12 +436,3 @@ class Replicator:
                     text = f"{message} {more}".strip()
                 if text:
                     _log.log(level, "Litestream: %s", self._litestream.without_secrets(text))
-
-
-def _identity(database: Path) -> tuple[int, int] | None:
-    """Which file has the name; ``None`` if none has."""
-    try:
-        found = database.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
