@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3 as stdlib
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 from tests.operations.databases import filled
 from tests.replication.conftest import S3, Run, Start, add
+
+import oxlite
+from oxlite import operations
 
 Damage = Callable[[Path], None]
 
@@ -115,11 +119,7 @@ def replicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-# Writes a token as ``verify`` does, and damages the replica when it has been sent.
-_VERIFY = """
-import sys
-from oxlite.replication import proof
-"""
+_ONLY_OLDER = {"the newest is gone", "another name"}
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
@@ -131,12 +131,47 @@ def test_each_damage_is_found(replicated: Path, tmp_path: Path, run: Run, kind: 
     done = run("replicate", "verify", database, store, "--within", "0")
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("Not proved: ")
+    if kind not in _ONLY_OLDER:
+        assert re.search("does not restore|is damaged|holds no replica", done.stdout), done.stdout
     restored = run("restore", "--from", store, tmp_path / "copy.db")
     if restored.returncode == 0:  # an older state, and whole
         with closing(stdlib.connect(tmp_path / "copy.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     else:
         assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_row_that_is_missing_in_the_midst_is_found(
+    database: Path, tmp_path: Path, start: Start, run: Run
+) -> None:
+    """As where the WAL was begun anew before it was read: the replica is whole by other checks."""
+    (tmp_path / "s").mkdir()
+    replicator = start(database, "--to", tmp_path / "s" / "app")
+    done = run("replicate", "verify", database, "--json")
+    assert json.loads(done.stdout)["every_row_compared"], done.stdout
+    replicator.end()
+    # The database is changed where nobody looks: the replica lacks it, and has all tokens.
+    changed = tmp_path / "changed.db"
+    with (
+        closing(stdlib.connect(database)) as connection,
+        closing(stdlib.connect(changed)) as other,
+    ):
+        connection.backup(other)
+        other.execute("UPDATE t SET filling = zeroblob(199) WHERE x = 50")
+        other.commit()
+    from oxlite.replication import NotProved, proof, store_of
+
+    with (
+        closing(oxlite.connect(changed, isolation_level=None)) as connection,
+        pytest.raises(NotProved, match="t has other rows than in the database"),
+    ):
+        proof._compare_rows(
+            connection,
+            proof._version(connection),
+            database,
+            store_of(str(tmp_path)),
+            operations.verification.contents(connection),
+        )
 
 
 def test_the_replica_of_another_database_is_found(
@@ -183,8 +218,18 @@ def test_a_schedule_ends_with_the_first_failure(
     (tmp_path / "s").mkdir()
     replicator = start(database, "--to", tmp_path / "s" / "app")
     process = subprocess.Popen(
-        [sys.executable, "-m", "oxlite.cli", "replicate", "verify", str(database), "--every"]
-        + ["0.01", "--within", "1"],  # half a minute
+        [
+            sys.executable,
+            "-m",
+            "oxlite.cli",
+            "replicate",
+            "verify",
+            str(database),
+            "--every",
+            "0.001",
+            "--within",
+            "1",
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )

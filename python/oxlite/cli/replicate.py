@@ -207,7 +207,7 @@ def _verify(
     every: Annotated[
         float | None,
         typer.Option(
-            min=0.01,
+            min=0.001,
             metavar="HOURS",
             help="Do it again and again, and end when it fails.",
             show_default=False,
@@ -253,13 +253,15 @@ def _verify(
                     "restore_seconds": proof.restore_seconds,
                     "tables": len(proof.contents.rows),
                     "rows": rows,
+                    "every_row_compared": proof.is_exact,
                     "changed_meanwhile": {name: list(two) for name, two in proof.changed.items()},
                 }
             )
         else:
             typer.echo(
                 f"Proved: {proof.store.shown} restores in {proof.restore_seconds:.1f} s;"
-                f" {len(proof.contents.rows)} tables, {rows:,} rows, verified; what was committed"
+                f" {len(proof.contents.rows)} tables, {rows:,} rows, verified"
+                f"{' and each the same' if proof.is_exact else ''}; what was committed"
                 f" {proof.behind_seconds:.1f} s before is there"
             )
         if every is None:

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from oxlite.operations.errors import OperationsError
-from oxlite.operations.files import beside, name_bytes_in
+from oxlite.operations.files import beside, litestream_directory, name_bytes_in
 from oxlite.operations.holders import look_for_holders
 from oxlite.operations.online_copy import copy_online
 from oxlite.operations.partial import Partial, alone_in, remove_abandoned, write_whole
@@ -265,6 +266,7 @@ def prune_branches(
         # The file last: its name is another one's then, who has nothing of it beside him.
         for path_of_it in (*beside(one.path), one.path, _record(one.path)):
             path_of_it.unlink(missing_ok=True)
+        shutil.rmtree(litestream_directory(one.path), ignore_errors=True)
         deleted.append(one)
     return deleted
 

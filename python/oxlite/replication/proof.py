@@ -5,14 +5,17 @@ found. It is replicated with all else, so also what was restored says when it wa
 
 Invariants:
 - What is restored is verified as every backup is (``oxlite.operations.verification``).
-- Nothing is believed that Litestream says of itself.
+- Nothing is believed that Litestream says of itself, and nothing is asked of its socket: that is
+  for who looks after it alone (``guard``).
+- If nobody has written meanwhile, every row is the same in both.
 - A store that does not answer proves nothing, and is no proof of damage either.
 """
 
+import hashlib
 import secrets
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,7 +23,14 @@ from typing import Final
 import oxlite
 from oxlite import sqlite3
 from oxlite.operations import VerificationFailed
-from oxlite.operations.verification import Contents, Stage, contents, silent, verified
+from oxlite.operations.verification import (
+    Contents,
+    Stage,
+    contents,
+    quoted,
+    silent,
+    verified,
+)
 from oxlite.replication.claim import is_claimed, read_state
 from oxlite.replication.errors import (
     LitestreamFailed,
@@ -29,7 +39,6 @@ from oxlite.replication.errors import (
     ReplicationError,
     StoreUnreachable,
 )
-from oxlite.replication.health import send_now
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.replica import held
 from oxlite.replication.store import Store
@@ -54,6 +63,7 @@ class Proof:
         contents: What is in the restored copy.
         changed: Tables whose number of rows is another one than when the token had been written,
             with how many rows there were and are: they were written meanwhile.
+        is_exact: Whether nobody has written meanwhile, so that every row was compared.
         restore_seconds: How long it took to restore.
     """
 
@@ -63,6 +73,7 @@ class Proof:
     contents: Contents
     changed: dict[str, tuple[int | None, int | None]]
     restore_seconds: float
+    is_exact: bool = False
 
 
 def prove(
@@ -104,37 +115,85 @@ def prove(
             )
         store = Store(known.url)
     say("writing", 0, 0)
-    token, committed_at, before = _write_token(path)
-    if known is not None and is_claimed(path):
-        say("sending", 0, 0)
-        with suppress(LitestreamFailed):  # the restore shows whether it is there
-            send_now(known.socket, path, seconds=seconds)
-    ends = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory(prefix="oxlite-proof-", dir=scratch) as directory:
-        copy = Path(directory, "restored")
-        while True:
-            say("restoring", 0, 0)
-            began = time.monotonic()
-            behind = max(0.0, time.time() - committed_at)
-            _restore(litestream, store, copy)
-            took = time.monotonic() - began
-            found = _token_in(copy)
-            if found == token:
-                break
-            if time.monotonic() > ends:
-                raise NotProved(_why_missing(store, found, seconds))
-            _remove(copy)
-            time.sleep(_LOOK_EVERY_SECONDS)
-        say("verifying", 0, 0)
-        after = _verified(copy, store)
-        _compare_schemas(path, copy, store)
-    changed = {
-        name: (before.rows.get(name), after.rows.get(name))
-        for name in sorted(before.rows.keys() | after.rows.keys())
-        if before.rows.get(name) != after.rows.get(name) and name not in _LITESTREAMS
-    }
+    with closing(oxlite.connect(path, journal="keep", isolation_level=None)) as connection:
+        token, committed_at, before, version = _write_token(connection)
+        if known is not None and is_claimed(path):
+            say("sending", 0, 0)
+            _await_sent(path, committed_at, seconds)
+        ends = time.monotonic() + seconds
+        with tempfile.TemporaryDirectory(prefix="oxlite-proof-", dir=scratch) as directory:
+            copy = Path(directory, "restored")
+            while True:
+                say("restoring", 0, 0)
+                began = time.monotonic()
+                behind = max(0.0, time.time() - committed_at)
+                _restore(litestream, store, copy)
+                took = time.monotonic() - began
+                found = _token_in(copy)
+                if found == token:
+                    break
+                if time.monotonic() > ends:
+                    raise NotProved(_why_missing(store, found, seconds))
+                _remove(copy)
+                time.sleep(_LOOK_EVERY_SECONDS)
+            say("verifying", 0, 0)
+            after = _verified(copy, store)
+            _compare_schemas(path, copy, store)
+            changed = {
+                name: (before.rows.get(name), after.rows.get(name))
+                for name in sorted(before.rows.keys() | after.rows.keys())
+                if before.rows.get(name) != after.rows.get(name) and name not in _LITESTREAMS
+            }
+            say("comparing", 0, 0)
+            is_exact = _compare_rows(connection, version, copy, store, before)
     _note_proof(path, token, behind)
-    return Proof(path, store, behind, after, changed, took)
+    return Proof(path, store, behind, after, changed, took, is_exact)
+
+
+def _await_sent(database: Path, moment: float, seconds: float) -> None:
+    """Wait until who looks after it says that all is sent that was committed before a moment.
+
+    If that does not come to be, the restore shows what is there.
+    """
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and is_claimed(database):
+        state = read_state(database)
+        if state is not None and (state.sent_at or 0.0) > moment:
+            return
+        time.sleep(_LOOK_EVERY_SECONDS / 10)
+
+
+def _compare_rows(
+    connection: sqlite3.Connection, version: int, copy: Path, store: Store, before: Contents
+) -> bool:
+    """See that every row is the same, if nobody has written meanwhile; whether nobody has.
+
+    A replica that lacks what was written in its midst may be whole by all other checks.
+    """
+    with closing(sqlite3.connect(copy)) as restored:
+        for name, rows in before.rows.items():
+            if name in _LITESTREAMS or rows is None:
+                continue
+            same = _digest(connection, name) == _digest(restored, name)
+            if _version(connection) != version:
+                return False
+            if not same:
+                raise NotProved(
+                    f"{store.shown} restores, but {name} has other rows than in the database"
+                )
+    return True
+
+
+def _digest(connection: sqlite3.Connection, table: str) -> bytes:
+    found = hashlib.blake2b()
+    for row in connection.execute(f"SELECT * FROM {quoted(table)}"):
+        found.update(repr(row).encode(errors="surrogatepass"))
+    return found.digest()
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """A number that is another one after another connection's commit."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def last_proof(database: Path) -> tuple[float, float] | None:
@@ -155,26 +214,26 @@ def last_proof(database: Path) -> tuple[float, float] | None:
     return None if row is None else (float(row[0]), float(row[1]))
 
 
-def _write_token(database: Path) -> tuple[str, float, Contents]:
-    """Write a token; when that was, and what is in the database right after."""
+def _write_token(connection: sqlite3.Connection) -> tuple[str, float, Contents, int]:
+    """Write a token; when that was, what is in the database right after, and its version then."""
     token = secrets.token_hex(16)
-    with closing(oxlite.connect(database, journal="keep", isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {_TABLE} (id INTEGER PRIMARY KEY CHECK (id = 1),"
-            " token TEXT NOT NULL, written_at REAL NOT NULL, found_at REAL, behind_seconds REAL)"
-        )
-        connection.execute(
-            f"INSERT INTO {_TABLE} (id, token, written_at) VALUES (1, ?, ?)"
-            " ON CONFLICT DO UPDATE SET token = excluded.token, written_at = excluded.written_at",
-            (token, time.time()),
-        )
-        connection.execute("COMMIT")
-        committed_at = time.time()
-        connection.execute("BEGIN")
-        before = contents(connection)
-        connection.execute("ROLLBACK")
-    return token, committed_at, before
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {_TABLE} (id INTEGER PRIMARY KEY CHECK (id = 1),"
+        " token TEXT NOT NULL, written_at REAL NOT NULL, found_at REAL, behind_seconds REAL)"
+    )
+    connection.execute(
+        f"INSERT INTO {_TABLE} (id, token, written_at) VALUES (1, ?, ?)"
+        " ON CONFLICT DO UPDATE SET token = excluded.token, written_at = excluded.written_at",
+        (token, time.time()),
+    )
+    connection.execute("COMMIT")
+    committed_at = time.time()
+    connection.execute("BEGIN")
+    before = contents(connection)
+    version = _version(connection)
+    connection.execute("ROLLBACK")
+    return token, committed_at, before, version
 
 
 def _note_proof(database: Path, token: str, behind: float) -> None:

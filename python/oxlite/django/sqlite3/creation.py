@@ -23,7 +23,7 @@ from oxlite.sqlite3 import Connection
 
 __all__ = ["DatabaseCreation"]
 
-_BESIDE: Final = ("-wal", "-shm", "-journal", "-gate", "-activity")
+_BESIDE: Final = ("-wal", "-shm", "-journal", "-gate", "-activity", "-replica")
 # What the release's runner of tests can do.
 _BY_FILE: Final = {"forkserver", "spawn"} if django.VERSION >= (6, 0) else {"spawn"}
 
