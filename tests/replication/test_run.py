@@ -352,19 +352,6 @@ def test_what_litestream_has_noted_and_is_gone_is_made_anew(
     assert sent(database, store, run)[-1] == 6500
 
 
-def test_a_store_without_room_is_said_and_mends_by_itself(
-    database: Path, store: Path, start: Start, run: Run
-) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("to root no directory is read-only")
-    replicator = start(database, "--to", store)
-    (store / "ltx" / "0").chmod(0o500)
-    add(database, 6600)
-    until(lambda: replication_status(database).health == "failing")
-    (store / "ltx" / "0").chmod(0o700)
-    replicator.until_said("is replicated again")
-
-
 def test_several_are_replicated_each_below_the_place(
     tmp_path: Path, store: Path, start: Start, run: Run
 ) -> None:

@@ -43,7 +43,7 @@ from oxlite.replication.litestream import Litestream
 from oxlite.replication.replica import held
 from oxlite.replication.store import Store
 
-__all__ = ["Proof", "last_proof", "prove"]
+__all__ = ["Proof", "compare_rows", "last_proof", "prove"]
 
 _TABLE: Final = "oxlite_replica_proof"
 _FOUND_WITHIN_SECONDS: Final = 60.0
@@ -145,7 +145,7 @@ def prove(
                 if before.rows.get(name) != after.rows.get(name) and name not in _LITESTREAMS
             }
             say("comparing", 0, 0)
-            is_exact = _compare_rows(connection, version, copy, store, before)
+            is_exact = compare_rows(connection, version, copy, store, before)
     _note_proof(path, token, behind)
     return Proof(path, store, behind, after, changed, took, is_exact)
 
@@ -163,12 +163,25 @@ def _await_sent(database: Path, moment: float, seconds: float) -> None:
         time.sleep(_LOOK_EVERY_SECONDS / 10)
 
 
-def _compare_rows(
+def compare_rows(
     connection: sqlite3.Connection, version: int, copy: Path, store: Store, before: Contents
 ) -> bool:
-    """See that every row is the same, if nobody has written meanwhile; whether nobody has.
+    """See that every row is the same, if nobody has written meanwhile.
 
     A replica that lacks what was written in its midst may be whole by all other checks.
+
+    Args:
+        connection: To the database.
+        version: Its ``PRAGMA data_version`` when ``before`` was looked at.
+        copy: What was restored.
+        store: Where the replica is.
+        before: What is in the database.
+
+    Returns:
+        Whether nobody has written.
+
+    Raises:
+        NotProved: A table has other rows.
     """
     with closing(sqlite3.connect(copy)) as restored:
         for name, rows in before.rows.items():
