@@ -23,7 +23,10 @@ _LTX_HEADER: Final = struct.Struct(">4sIIIQQQQqqII")
 """https://github.com/superfly/ltx#header-block: magic, flags, page size, pages, first and last
 transaction, time, checksum, where its part of the WAL begins, how long that is, the two salts."""
 
+_HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24
+_SALTS_OF_FRAME: Final = 8
+_SALTS: Final = struct.Struct(">II")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +37,13 @@ class Wal:
         salts: Two numbers. The first is one more each time that it is begun anew.
         page_size: In bytes.
         size: Of its file, in bytes.
+        frames: How many were written since it was begun; the file may have more, of one before.
     """
 
     salts: tuple[int, int]
     page_size: int
     size: int
-
-    @property
-    def frames(self) -> int:
-        """How many the file has room for; some may be of one before."""
-        return (self.size - 32) // (self.page_size + _FRAME_HEADER_BYTES)
+    frames: int
 
     def was_begun_once_after(self, other: "Wal") -> bool:
         """Whether it is the one that follows another."""
@@ -55,8 +55,24 @@ def wal_of(database: Path) -> Wal | None:
     with suppress(OSError, struct.error), Path(f"{database}-wal").open("rb") as file:
         magic, _version, page_size, _number, one, two = _WAL_HEADER.unpack(file.read(24))
         if magic & ~1 == _MAGIC and page_size:
-            return Wal((one, two), page_size, os.fstat(file.fileno()).st_size)
+            size = os.fstat(file.fileno()).st_size
+            frame = page_size + _FRAME_HEADER_BYTES
+            frames = _frames(file.fileno(), (one, two), frame, (size - _HEADER_BYTES) // frame)
+            return Wal((one, two), page_size, size, frames)
     return None
+
+
+def _frames(descriptor: int, salts: tuple[int, int], frame_bytes: int, most: int) -> int:
+    """How many frames have its salts: those of one before lie behind them."""
+    least = 0
+    while least < most:
+        middle = (least + most) // 2
+        place = _HEADER_BYTES + middle * frame_bytes + _SALTS_OF_FRAME
+        if _SALTS.unpack(os.pread(descriptor, _SALTS.size, place)) == salts:
+            least = middle + 1
+        else:
+            most = middle
+    return least
 
 
 def continues(database: Path) -> bool:

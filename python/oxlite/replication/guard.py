@@ -101,7 +101,7 @@ class Guard:
             self._is_left, self._changed_at = False, time.monotonic()
         if self._reader is None and not self._is_left:
             self._hold()
-        elif (self._reader is not None and wal.size > _LIMIT_BYTES) or (
+        elif (self._reader is not None and wal.frames * wal.page_size > _LIMIT_BYTES) or (
             self._reader is not None
             and litestream is not None
             and is_due
@@ -126,7 +126,7 @@ class Guard:
 
     def _hold(self) -> None:
         wal = self._wal
-        if wal is not None and wal.size > _LIMIT_BYTES:
+        if wal is not None and wal.frames * wal.page_size > _LIMIT_BYTES:
             return
         self._file = identity(self._database)
         try:
