@@ -1,8 +1,8 @@
 """What Litestream is told: settings that fit ours, and nothing that a stranger may not read.
 
-Litestream keeps a read transaction open, so that nobody begins the WAL anew before it has read it,
-and makes the checkpoints. Its limits are set to ours (docs/wal.md): it makes a passive checkpoint
-where we would, and a truncating one at the size where we would cut the file.
+Litestream makes the checkpoints while it replicates (``guard``). Its limits are set to ours
+(docs/wal.md): it makes a passive one where we would, and a truncating one at the size where we
+would cut the file.
 """
 
 from collections.abc import Sequence

@@ -3,6 +3,9 @@
 How far behind a replica is is not asked for but proved: all that is committed is to be sent now,
 and Litestream answers when it is there. So a Litestream that has stopped in silence, or is frozen,
 has no answer, and what it says of itself is not needed.
+
+Only who looks after it asks, and not at any time: a checkpoint that Litestream makes for a request
+ends its read transaction with the request (``guard``).
 """
 
 import http.client
