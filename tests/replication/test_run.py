@@ -17,6 +17,7 @@ from tests.wait import until
 import oxlite
 from oxlite import operations, sqlite3
 from oxlite.replication import is_claimed, read_state, replication_status
+from oxlite.replication.generation import continues
 
 # An application that does not end when it is asked to.
 IGNORES = """
@@ -63,9 +64,11 @@ def test_what_is_committed_is_in_the_store_and_proved(
     assert done.returncode == 0, done.stdout
     assert "A restore was proved" in done.stdout
     assert replicator.end() == 0
+    assert continues(database)
     done = run("replicate", "status", database)
     assert done.returncode == 1
     assert "nobody does it now" in done.stdout
+    assert continues(database)  # the next one need not send all anew
 
 
 def test_what_the_application_commits_last_is_sent(

@@ -12,6 +12,7 @@ Invariants:
 """
 
 import hashlib
+import os
 import secrets
 import tempfile
 import time
@@ -19,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import oxlite
 from oxlite import sqlite3
@@ -215,7 +217,9 @@ def last_proof(database: Path) -> tuple[float, float] | None:
     Raises:
         oxlite.sqlite3.Error: The database cannot be read.
     """
-    with closing(oxlite.connect(database, journal="keep")) as connection:
+    # Who may write removes the WAL when he closes it as the last one, and all is sent anew then.
+    uri = f"file:{quote(os.fsencode(database.absolute()))}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
         try:
             row = connection.execute(
                 f"SELECT found_at, behind_seconds FROM {_TABLE} WHERE found_at IS NOT NULL"
