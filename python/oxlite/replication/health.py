@@ -11,13 +11,17 @@ ends its read transaction with the request (``guard``).
 import http.client
 import json
 import socket
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from oxlite import harmless
 from oxlite.replication.errors import LitestreamFailed
 
 __all__ = ["answers", "send_now"]
+
+_PAUSE_SECONDS: Final = 0.05
+_PAUSE_AT_MOST_SECONDS: Final = 0.5
 
 
 class _SocketConnection(http.client.HTTPConnection):
@@ -34,7 +38,12 @@ class _SocketConnection(http.client.HTTPConnection):
 
 
 def send_now(path: str, database: Path, *, seconds: float) -> int:
-    """Have all that is committed sent, and wait until it is in the store.
+    """Have all that is committed read now, and wait until it is in the store.
+
+    Litestream is never asked to wait itself (``wait`` or ``timeout``): it then makes its checkpoints
+    in the time of that request, and lets go of its read transaction when the request ends, without
+    knowing it. From there on writers overwrite the WAL under it, and what it sends is damaged
+    (0.5.17: ``handleSync``, ``acquireReadLock``).
 
     Args:
         path: Of the socket.
@@ -47,22 +56,41 @@ def send_now(path: str, database: Path, *, seconds: float) -> int:
     Raises:
         LitestreamFailed: It does not answer, or could not send it.
     """
-    request = json.dumps({"path": str(database), "wait": True, "timeout": max(1, round(seconds))})
-    connection = _SocketConnection(path, seconds + 1)
+    ends = time.monotonic() + seconds
+    wanted = None
+    pause = _PAUSE_SECONDS
+    while True:
+        read, sent = _sync(path, database, seconds=max(1.0, ends - time.monotonic()))
+        wanted = read if wanted is None else wanted
+        if sent >= wanted > 0:
+            return sent
+        if time.monotonic() + pause > ends:
+            raise LitestreamFailed(
+                f"Litestream could not send what was committed within {seconds:g} s: the store does"
+                " not answer, or is too slow"
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _PAUSE_AT_MOST_SECONDS)
+
+
+def _sync(path: str, database: Path, *, seconds: float) -> tuple[int, int]:
+    """The last transaction that it has read, and the last one that is in the store."""
+    connection = _SocketConnection(path, seconds)
     try:
+        request = json.dumps({"path": str(database), "wait": False})
         connection.request("POST", "/sync", request, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         document: dict[str, Any] = json.loads(answer.read())
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise LitestreamFailed(
-            f"Litestream does not answer within {seconds:g} s: {harmless(str(error))}"
+            f"Litestream does not answer within {seconds:.0f} s: {harmless(str(error))}"
         ) from error
     finally:
         connection.close()
     if answer.status != http.HTTPStatus.OK or "replicated_txid" not in document:
         said = harmless(str(document.get("error", document)))
         raise LitestreamFailed(f"Litestream could not send what was committed: {said}")
-    return int(document["replicated_txid"])
+    return int(document["txid"]), int(document["replicated_txid"])
 
 
 def answers(path: str, *, seconds: float) -> bool:
