@@ -408,9 +408,7 @@ class _Cycle:
         restored = ledger.found(target)
         before = self._campaign.had or [0] * ledger.WRITERS
         for writer, one in enumerate(said):
-            claimed = [
-                number for number, at in one.acknowledged if at < (self._sent_at or 0.0)
-            ]
+            claimed = [number for number, at in one.acknowledged if at < (self._sent_at or 0.0)]
             least = max([before[writer], *claimed])
             has = restored[writer]
             if has < least or has not in self._campaign.reached[writer]:

@@ -70,7 +70,9 @@ class Crowd:
 def _what(words: list[bytes]) -> str:
     if words[0].endswith(b"litestream"):
         return "litestream" if b"replicate" in words[1:2] else "litestream that looks"
-    return "writer" if b"tests.replica_kills.writers" in words and b"--" not in words else "replicator"
+    return (
+        "writer" if b"tests.replica_kills.writers" in words and b"--" not in words else "replicator"
+    )
 
 
 def _kill(process_id: int) -> bool:

@@ -1,7 +1,7 @@
 """The program of those who write: ``python -m tests.replica_kills.writers DB FOLDER SEED``.
 
-One process for each of them, without a pause; the last of them writes many rows at a time. They
-wait until there is a database.
+One process for each of them, with pauses of at most a few milliseconds; the last of them writes many
+rows at a time, with longer ones. They wait until there is a database.
 """
 
 import os
@@ -18,8 +18,10 @@ __all__ = ["slip_path"]
 
 _ROWS = (1, 400)
 """Of a transaction of the one who writes many."""
-_PAUSE_SECONDS = 0.01
-"""Of his, so that others come to write as well."""
+_PAUSES_SECONDS = (0.004, 0.1)
+"""At most: of the others, and of his. Without any, what a cycle is about is the size of the WAL."""
+_SECONDS_AT_MOST = 200
+"""Who has begun them may be killed himself."""
 
 
 def slip_path(folder: Path, writer: int) -> Path:
@@ -29,17 +31,17 @@ def slip_path(folder: Path, writer: int) -> Path:
 
 def _write(path: Path, folder: Path, writer: int, seed: int) -> None:
     choice = random.Random(seed * WRITERS + writer)
+    ends = time.monotonic() + _SECONDS_AT_MOST
     slip = Slip(slip_path(folder, writer))
     is_last = writer == WRITERS - 1
-    while not path.exists():
+    while not path.exists() and time.monotonic() < ends:
         time.sleep(0.005)
     with Database(path) as db:
-        while True:
+        while time.monotonic() < ends:
             rows = choice.randint(*_ROWS) if is_last else 1
             number = append(db, writer, rows, slip, time.time())
             slip.say("done", number, time.time())
-            if is_last:
-                time.sleep(choice.random() * _PAUSE_SECONDS)
+            time.sleep(choice.random() * _PAUSES_SECONDS[is_last])
 
 
 def _main() -> None:
@@ -48,7 +50,10 @@ def _main() -> None:
     for writer in range(WRITERS):
         process_id = os.fork()
         if process_id == 0:
-            _write(path, folder, writer, seed)
+            try:
+                _write(path, folder, writer, seed)
+            finally:
+                os._exit(1)
         children.append(process_id)
     for _ in children:  # none ends by itself
         _process_id, status = os.wait()
