@@ -40,10 +40,10 @@ class _SocketConnection(http.client.HTTPConnection):
 def send_now(path: str, database: Path, *, seconds: float) -> int:
     """Have all that is committed read now, and wait until it is in the store.
 
-    Litestream is never asked to wait itself (``wait`` or ``timeout``): it then makes its checkpoints
-    in the time of that request, and lets go of its read transaction when the request ends, without
-    knowing it. From there on writers overwrite the WAL under it, and what it sends is damaged
-    (0.5.17: ``handleSync``, ``acquireReadLock``).
+    Litestream is never asked to wait itself (``wait`` or ``timeout``): it then makes its
+    checkpoints in the time of that request, and lets go of its read transaction when the request
+    ends, without knowing it. From there on writers overwrite the WAL under it, and what it sends is
+    damaged (0.5.17: ``handleSync``, ``acquireReadLock``).
 
     Args:
         path: Of the socket.
