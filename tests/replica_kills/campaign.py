@@ -47,7 +47,7 @@ from oxlite.replication.health import send_now
 __all__ = ["Campaign"]
 
 _CYCLE_SECONDS = (0.2, 2.4)
-"""It takes about one until the first sending: in a good part of the cycles all are killed before."""
+"""It takes about one until the first sending: in many cycles all are killed before."""
 _CYCLES_OF_ONE = (4, 24)
 """Then database and replica are begun anew, so that they stay small enough for many cycles."""
 _SYNC_SECONDS = (0.1, 0.3, 1.0)

@@ -79,10 +79,8 @@ class S3:
     def forget_all(self) -> None:
         """Delete all that it holds."""
         for path, method in (("moto-api/reset", "POST"), (_BUCKET, "PUT")):
-            request = urllib.request.Request(  # noqa: S310 - of this machine
-                f"http://127.0.0.1:{self._port}/{path}", method=method
-            )
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{path}", method=method)
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 answer.read()
 
     def begin_relay(self) -> None:

@@ -1,7 +1,7 @@
 """The program of those who write: ``python -m tests.replica_kills.writers DB FOLDER SEED``.
 
-One process for each of them, with pauses of at most a few milliseconds; the last of them writes many
-rows at a time, with longer ones. They wait until there is a database.
+One process for each of them, with pauses of at most a few milliseconds; the last of them writes
+many rows at a time, with longer ones. They wait until there is a database.
 """
 
 import os

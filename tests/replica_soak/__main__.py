@@ -43,7 +43,7 @@ def table(parts: list[Part]) -> str:
             mebibytes(part.largest_bytes),
             f"{part.checkpoints:,}",
             f"{part.incomplete:,}",
-            "–" if part.behind_seconds is None else f"{part.behind_seconds:.1f} s",
+            "" if part.behind_seconds is None else f"{part.behind_seconds:.1f} s",
             str(part.named),
             str(len(part.errors)),
         ]
@@ -54,7 +54,7 @@ def table(parts: list[Part]) -> str:
 def ratio_text(found: list[Pair]) -> str:
     """The ratio with its spread."""
     middle, least, greatest = ratio(found)
-    return f"{middle:.3f} ({least:.3f}–{greatest:.3f})"
+    return f"{middle:.3f} ({least:.3f} to {greatest:.3f})"
 
 
 def main() -> int:
