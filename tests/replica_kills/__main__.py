@@ -1,6 +1,6 @@
 """``python -m tests.replica_kills --cycles 1000 --seed 1``: kills, and what came of it.
 
-Writes the page of evidence ``replica-kills`` where nothing is wrong; the exit code is 1 if anything is.
+Writes the page of evidence where nothing is wrong; the exit code is 1 if anything is.
 """
 
 import sys

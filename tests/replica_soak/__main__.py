@@ -1,6 +1,6 @@
 """``python -m tests.replica_soak --minutes 30``: what replication costs, and what came of it.
 
-Writes the page of evidence ``replica-soak``; the exit code is 1 where anything has failed, the log was
+Writes the page of evidence; the exit code is 1 where anything has failed, the log was
 longer than its limit, or less than 0.95 of the rate is left at half load.
 """
 
