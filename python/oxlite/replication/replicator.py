@@ -114,6 +114,7 @@ class Replicator:
         self._guards: dict[Path, Guard] = {}
         self._signals: list[int] = []
         self._is_ending = False
+        self._complaint = ""
 
     def run(self, command: Sequence[str] = ()) -> int:
         """Replicate until a signal says to end; or, with an application, until that ends.
@@ -356,7 +357,10 @@ class Replicator:
         try:
             send_now(self._socket, database, seconds=self._pace.sent_within)
         except LitestreamFailed as error:
-            return self._litestream.without_secrets(str(error))
+            failure = self._litestream.without_secrets(str(error))
+            # Why a store takes nothing is in its log alone, and there twice a minute.
+            return f"{failure}: {self._complaint}" if self._complaint else failure
+        self._complaint = ""
         if not database.exists():
             return f"there is no {database} any more: Litestream reads a file without a name"
         return None
@@ -435,4 +439,7 @@ class Replicator:
                     more = " ".join(f"{name}={value}" for name, value in document.items())
                     text = f"{message} {more}".strip()
                 if text:
-                    _log.log(level, "Litestream: %s", self._litestream.without_secrets(text))
+                    told = self._litestream.without_secrets(text)
+                    if level >= logging.ERROR:
+                        self._complaint = told
+                    _log.log(level, "Litestream: %s", told)
