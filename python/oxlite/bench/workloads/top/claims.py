@@ -1,8 +1,8 @@
-"""What it may cost to be watched, and to have a log of slow statements; how right top has to be."""
+"""What it may cost writers to be watched; how right top has to be."""
 
 from oxlite.bench.claims import Claim, NoneFail
 from oxlite.bench.workloads.top.figures import DISAGREEMENT, RATE
-from oxlite.bench.workloads.top.ways import SLOW_LOG, UNWATCHED, WATCHED
+from oxlite.bench.workloads.top.ways import UNWATCHED, WATCHED
 from oxlite.bench.workloads.top.work import WRITE
 
 OURS = {"driver": "oxlite"}
@@ -12,10 +12,6 @@ CLAIMS = (
     Claim(
         "transactions in a second while watched, times those unwatched",
         RATE, 0.99, {**OURS, "way": WATCHED, "load": WRITE}, {"way": UNWATCHED}, named=NAMED,
-    ),
-    Claim(
-        "transactions in a second with the slow log and nothing slow, times those without",
-        RATE, 0.99, {**OURS, "way": SLOW_LOG}, {"way": UNWATCHED}, named=NAMED,
     ),
     Claim(
         "largest part by which what top tells is wrong",
