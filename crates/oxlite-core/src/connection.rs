@@ -17,7 +17,7 @@ use crate::error::{self, Error, Result};
 use crate::open::cannot_open;
 use crate::open::options::{DurableCommit, OpenOptions};
 use crate::open::profile::Profile;
-use crate::open::setting::Setting;
+use crate::open::setting::{Setting, are_of_wal_mode};
 use crate::open::settings::{JournalConversion, apply, set_again};
 use crate::open::strangers;
 use crate::read::scripts::{Script, Scripts};
@@ -616,10 +616,7 @@ fn share_commits(
     if options.durable_commit == DurableCommit::Each {
         return Ok(None);
     }
-    let in_wal_mode = |setting: &Setting| {
-        setting.name == "journal_mode" && setting.effective.eq_ignore_ascii_case("wal")
-    };
-    let path = locked.path().filter(|_| settings.iter().any(in_wal_mode));
+    let path = locked.path().filter(|_| are_of_wal_mode(settings));
     let Some(path) = path else {
         return Err(Error::Sqlite(oxlite_sqlite::Error::new(
             codes::SQLITE_ERROR,

@@ -77,7 +77,7 @@ pub use read::sql::StatementKind;
 pub use read::statement_cache::CachedStatement;
 pub use request::{Announcement, Answer, NO_ROWID, Parameters, Request};
 pub use signals::{Listener, Signals, Topic};
-pub use text::{harmless, in_a_line};
+pub use text::{cut, harmless, in_a_line};
 pub use wait::baton::Baton;
 pub use wait::bell::Bell;
 pub use wait::busy::{BusyHandler, BusyPolicy};

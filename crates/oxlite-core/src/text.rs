@@ -44,7 +44,7 @@ pub fn in_a_line(text: &str) -> String {
 }
 
 /// The text without what stands beyond so many characters; an ellipsis tells that there was more.
-pub(crate) fn cut(mut text: String, characters: usize) -> String {
+pub fn cut(mut text: String, characters: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(characters) {
         text.truncate(end);
         text.push('…');

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use oxlite_core::{
     Connection as Core, JournalConversion, Mutex, OtherUsers, PerProcess, REPEATED, SlowStatement,
-    harmless, in_a_line,
+    cut, harmless, in_a_line,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyException;
@@ -183,11 +183,7 @@ fn log_slow_statement(py: Python<'_>, statement: &SlowStatement) -> PyResult<()>
     extra.set_item("seconds", took)?;
     extra.set_item("seconds_waited", waited)?;
     extra.set_item("plan", &steps)?;
-    let mut told = in_a_line(sql);
-    if let Some((end, _)) = told.char_indices().nth(STATEMENT_AT_MOST) {
-        told.truncate(end);
-        told.push('…');
-    }
+    let mut told = cut(in_a_line(sql), STATEMENT_AT_MOST);
     if !plan.is_empty() {
         let steps: Vec<_> = plan.iter().map(|(_, step)| in_a_line(step)).collect();
         told = format!("{told} [{}]", steps.join("; "));

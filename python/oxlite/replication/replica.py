@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from oxlite import harmless
-from oxlite.operations.files import litestream_directory, name_bytes_in
+from oxlite.operations.files import MAGIC, litestream_directory, name_bytes_in
 from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreUnreachable
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.store import Store, store_of
@@ -18,8 +18,6 @@ __all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "refuse_lacking"
 
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 """How long a store is waited for."""
-
-_MAGIC: Final = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +169,6 @@ def _is_database(path: Path) -> bool:
         if path.is_symlink() or not path.is_file():
             return False
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         raise ReplicationError(f"{harmless(str(path))} cannot be read") from None

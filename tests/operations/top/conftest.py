@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.operations.databases import filled
+from tests.wait import until
+
+from oxlite.operations.top import Process, Sample, Watch
 
 ACTOR = """
 import os, sqlite3, sys, threading
@@ -91,3 +94,22 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     directory.mkdir()
     with ExitStack() as stack:
         yield Stage(filled(directory / "app.db"), stack)
+
+
+def process_of(actor: Actor, sample: Sample) -> Process:
+    assert sample.processes is not None
+    (found,) = (one for one in sample.processes if one.process_id == actor.process_id)
+    return found
+
+
+def looked(watch: Watch, condition: Callable[[Sample], object]) -> Sample:
+    """The first sample of which something is so."""
+    latest = watch.look()
+
+    def is_so() -> object:
+        nonlocal latest
+        latest = watch.look()
+        return condition(latest)
+
+    until(is_so)
+    return latest

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.operations.databases import python
-from tests.operations.top.conftest import Actor, Stage
-from tests.wait import until
+from tests.operations.top.conftest import Actor, Stage, looked, process_of
 
 from oxlite.operations import OperationsError, look_for_holders
-from oxlite.operations.top import Process, Sample, Watch, watch
+from oxlite.operations.top import Watch, watch
 
 KINDS = pytest.mark.parametrize("kind", ["stranger", "own"])
 
@@ -22,24 +21,6 @@ INSERT = "c.execute('INSERT INTO t(filling) VALUES (zeroblob(9000))')"
 
 def user(stage: Stage, kind: str) -> Actor:
     return stage.stranger() if kind == "stranger" else stage.own()
-
-
-def of(actor: Actor, sample: Sample) -> Process:
-    assert sample.processes is not None
-    (found,) = (one for one in sample.processes if one.process_id == actor.process_id)
-    return found
-
-
-def sample_when(watch: Watch, condition: Callable[[Sample], object]) -> Sample:
-    latest = watch.look()
-
-    def is_so() -> object:
-        nonlocal latest
-        latest = watch.look()
-        return condition(latest)
-
-    until(is_so)
-    return latest
 
 
 @KINDS
@@ -69,7 +50,7 @@ def test_who_has_the_write_lock(stage: Stage, kind: str) -> None:
         assert sample.writer is not None
         assert sample.writer.process_id == writer.process_id
         assert "python" in (sample.writer.command or "")
-        assert "writes" in of(writer, sample).does
+        assert "writes" in process_of(writer, sample).does
         later = watch.look()
         assert later.writer is not None
         assert later.writer.held_seconds > 0
@@ -129,7 +110,7 @@ def test_a_snapshot_that_was_old_already(stage: Stage) -> None:
         assert sample.wal is not None
         assert found.frames_behind is not None
         assert 0 < found.frames_behind < sample.wal.frames
-        assert "reads" in of(reader, sample).does
+        assert "reads" in process_of(reader, sample).does
 
 
 def test_who_reads_the_database_alone_is_behind_what_was_not_checkpointed(stage: Stage) -> None:
@@ -184,16 +165,16 @@ def test_processes_in_line(stage: Stage) -> None:
         assert watch.look().line.processes == 0
         holder.do("c.execute('BEGIN IMMEDIATE')")
         head.begin(INSERT)
-        sample = sample_when(watch, lambda one: one.line.head_process_id == head.process_id)
+        sample = looked(watch, lambda one: one.line.head_process_id == head.process_id)
         assert sample.line.processes == 1
         waiting.begin(INSERT)
-        sample = sample_when(watch, lambda sample: sample.line.processes == 2)
-        assert "in line" in of(waiting, sample).does
-        assert "at the head" in of(head, sample).does
+        sample = looked(watch, lambda sample: sample.line.processes == 2)
+        assert "in line" in process_of(waiting, sample).does
+        assert "at the head" in process_of(head, sample).does
         assert sample.writer is not None
         assert sample.writer.process_id == holder.process_id
         holder.do("c.execute('COMMIT')")
-        sample_when(watch, lambda sample: sample.line.processes == 0)
+        looked(watch, lambda sample: sample.line.processes == 0)
 
 
 def test_an_index_that_is_made_anew_counts_anew(stage: Stage) -> None:
@@ -363,7 +344,7 @@ def test_a_file_that_is_replaced_while_it_is_watched(stage: Stage) -> None:
         other.replace(stage.path)
         sample = watch.look()
         assert any("Another file has its name" in note for note in sample.notes)
-        assert "deleted file" in of(old, sample).does
+        assert "deleted file" in process_of(old, sample).does
 
 
 @pytest.mark.parametrize("is_open", [True, False])
@@ -422,7 +403,7 @@ def test_what_others_have_written_is_harmless(stage: Stage) -> None:
     with Watch(path) as watch:
         sample = watch.look()
     assert "\x1b" not in repr(json.loads(json.dumps(sample.as_dict())))
-    assert "\\x1b]0;title\\x07" in (of(actor, sample).command or "")
+    assert "\\x1b]0;title\\x07" in (process_of(actor, sample).command or "")
 
 
 def test_samples_one_after_the_other(stage: Stage) -> None:

@@ -2,37 +2,18 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 
 import pytest
 from tests.operations.databases import python
-from tests.operations.top.conftest import Actor, Stage
+from tests.operations.top.conftest import Actor, Stage, looked, process_of
 from tests.operations.top.test_prometheus import parsed
 from tests.wait import until
 
-from oxlite.operations.top import Process, Sample, Watch, as_prometheus
+from oxlite.operations.top import Sample, Watch, as_prometheus
 
 INSERT = "c.execute('INSERT INTO t(filling) VALUES (zeroblob(9000))')"
 
 SLOW = "SELECT count(*) FROM t AS one, t AS two WHERE one.x + two.x > 5"
-
-
-def process_of(actor: Actor, sample: Sample) -> Process:
-    (found,) = (one for one in sample.processes or () if one.process_id == actor.process_id)
-    return found
-
-
-def looked(watch: Watch, condition: Callable[[Sample], object]) -> Sample:
-    """The first sample of which something is so."""
-    latest = watch.look()
-
-    def is_so() -> object:
-        nonlocal latest
-        latest = watch.look()
-        return condition(latest)
-
-    until(is_so)
-    return latest
 
 
 def telling(stage: Stage, watch: Watch) -> Actor:

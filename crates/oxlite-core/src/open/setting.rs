@@ -12,3 +12,10 @@ pub struct Setting {
     /// Why it was not applied, if it could not be.
     pub skipped: Option<&'static str>,
 }
+
+/// Whether a database that was opened with these settings is in WAL mode.
+pub(crate) fn are_of_wal_mode(settings: &[Setting]) -> bool {
+    settings.iter().any(|setting| {
+        setting.name == "journal_mode" && setting.effective.eq_ignore_ascii_case("wal")
+    })
+}

@@ -32,7 +32,7 @@ use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Reading, Watc
 
 use crate::error::Result;
 use crate::file::beside;
-use crate::open::setting::Setting;
+use crate::open::setting::{Setting, are_of_wal_mode};
 use crate::process::per_file::PerFile;
 use crate::text::nearest::unknown;
 
@@ -482,10 +482,7 @@ struct Keeper {
 
 /// Has a connection keep its logs short, in place of SQLite's automatic checkpoints.
 pub(crate) fn keep(log: Arc<Log>, locked: &Locked<'_>, settings: &[Setting]) {
-    let in_wal_mode = |setting: &Setting| {
-        setting.name == "journal_mode" && setting.effective.eq_ignore_ascii_case("wal")
-    };
-    if settings.iter().any(in_wal_mode) {
+    if are_of_wal_mode(settings) {
         log.is_kept.store(true, Ordering::Relaxed);
     }
     locked.set_log_keeper(Box::new(Keeper {
