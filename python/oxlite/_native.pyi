@@ -498,6 +498,7 @@ converters: dict[str, Callable[[bytes], Any]]
 
 _IsolationLevel: TypeAlias = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
 _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+_T = TypeVar("_T")
 _CursorT = TypeVar("_CursorT", bound=Cursor)
 
 class _NamedParameters(Protocol):
@@ -711,6 +712,14 @@ class Connection:
         Answers as `PRAGMA wal_checkpoint` does: whether somebody was in the way, the frames
         in the log, and how many of them are in the database; -1 where there is no log, or
         where another checkpoint is under way.
+        """
+    def give_way(self, work: Callable[[], _T]) -> _T:
+        """Runs `work` while this connection is at the head of the queue for the write lock,
+        without taking the lock: so that a program which knows of no queue (Litestream) gets
+        it beside writers that never pause. Answers with what `work` returns.
+
+        Keep it short: others do not write meanwhile. Writers of other processes go past it
+        when they have waited for 100 ms. `work` must not use this connection.
         """
     def wal_statistics(self) -> _WalStatistics | None:
         """What has become of the main database's write-ahead log, by all connections of this

@@ -39,8 +39,6 @@ from oxlite.replication import (
 )
 from oxlite.replication.claim import Claim, state_path
 from oxlite.replication.configuration import Settings, configuration
-from oxlite.replication.generation import continues, wal_of
-from oxlite.replication.guard import Guard, is_in_wal
 
 
 def program(path: Path, script: str) -> str:
@@ -161,7 +159,7 @@ def test_the_settings_fit_ours(tmp_path: Path) -> None:
     )
     [one] = document["dbs"]
     assert one["path"] == str(tmp_path / "$HOME %d.db")
-    assert one["truncate-page-n"] * 4096 == 64 << 20
+    assert one["truncate-page-n"] < 0  # none: it keeps all writers out while anybody reads
     assert one["replica"]["sync-interval"] == "500ms"
     assert document["snapshot"]["retention"] == "7200000ms"
     assert document["socket"]["permissions"] == 0o600
@@ -233,41 +231,6 @@ def test_the_doctor_says_nothing_of_what_lies_there(
     after = {one.code for one in doctor.examine(database).findings}
     assert not {code for code in before | after if "sidecar" in code or "gate" in code}
     assert read_state(database) is not None
-
-
-def test_the_wal_that_was_read_is_compared_with_the_one_there_is(
-    database: Path, store: Path, start: Start
-) -> None:
-    replicator = start(database, "--to", store)
-    add(database, 1001)
-    replicator.end()
-    assert continues(database)
-    with closing(oxlite.connect(database)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("INSERT INTO t VALUES (1002, NULL)")
-        connection.commit()
-        assert not continues(database)
-
-
-def test_a_reader_keeps_the_wal_until_litestream_has_it(database: Path) -> None:
-    with closing(oxlite.connect(database, isolation_level=None)) as writer:
-        writer.execute("INSERT INTO t VALUES (1001, NULL)")
-        guard = Guard(database)
-        assert not guard.look(None)
-        assert is_in_wal(database, os.getpid())
-        first = wal_of(database)
-        for number in range(1100, 3400):
-            writer.execute("INSERT INTO t VALUES (?, zeroblob(3000))", (number,))
-        now = wal_of(database)
-        assert first is not None
-        assert now is not None
-        assert first.salts == now.salts  # without it two checkpoints would have begun it anew
-        assert not guard.look(None)
-        guard.let_go()
-        writer.execute("PRAGMA wal_checkpoint(RESTART)")
-        writer.execute("INSERT INTO t VALUES (9999, NULL)")
-        assert guard.look(None)  # it was begun anew, and nobody has said that he has read it
-        guard.let_go()
 
 
 def test_a_point_in_time_is_restored(

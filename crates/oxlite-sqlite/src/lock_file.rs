@@ -137,6 +137,23 @@ mod linux {
             })
         }
 
+        /// Whether anybody has locked a byte of the file at `path`. Nothing is locked, made or mended for that;
+        /// what cannot be opened tells of no lock.
+        pub fn is_locked(path: &Path, byte: Byte) -> bool {
+            let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+            let opened = file_locks::open_known(|| {
+                OpenOptions::new().read(true).custom_flags(flags).open(path)
+            });
+            let Ok(file) = opened else {
+                return false;
+            };
+            let mut lock = self::lock(libc::F_WRLCK, byte, byte);
+            // SAFETY: a descriptor that is open here and a lock, complete.
+            let failed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+            file_locks::close_known(file);
+            failed == 0 && c_int::from(lock.l_type) != libc::F_UNLCK
+        }
+
         /// Has those open it who may write the database now, if it is ours to say.
         pub fn follow(&self, database: &Path) -> io::Result<()> {
             self.check_process()?;
@@ -421,6 +438,11 @@ mod elsewhere {
         /// Fails.
         pub fn open_existing(path: &Path, database: &Path) -> io::Result<Self> {
             Self::open(path, database)
+        }
+
+        /// Nobody has locked anything here.
+        pub fn is_locked(_path: &Path, _byte: Byte) -> bool {
+            false
         }
 
         /// Fails.

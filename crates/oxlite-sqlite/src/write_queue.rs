@@ -29,6 +29,9 @@ pub trait WriteQueue: Send {
     /// An error becomes the statement's, and [`leave`](Self::leave) is not called then.
     fn enter(&self, wait: &BusyWait<'_>) -> Result<()>;
 
+    /// Called by who has been let in and does not try the lock: waits until nobody else is to try it.
+    fn lead(&self, wait: &BusyWait<'_>);
+
     /// Called now and then while that statement works, where there is a progress handler. `sql` is its
     /// text, looked for when asked.
     fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>);
@@ -181,6 +184,19 @@ impl Callbacks {
             self.write_queue.has_entered.set(false);
             told.set(0);
             queue.leave();
+        }
+    }
+
+    /// Waits until nobody else in the queue is to try the lock.
+    pub(crate) fn lead_write_queue(&self) {
+        if self.write_queue.has_entered.get()
+            && !self.is_queue_inherited()
+            && let Some(queue) = self.write_queue.queue.get()
+        {
+            let was_running = self.is_running.replace(true);
+            let wait = BusyWait::before_the_first_try(self);
+            self.observed.waiting(|| queue.lead(&wait));
+            self.is_running.set(was_running);
         }
     }
 

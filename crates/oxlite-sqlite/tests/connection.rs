@@ -124,6 +124,8 @@ impl WriteQueue for Told {
         Ok(())
     }
 
+    fn lead(&self, _wait: &BusyWait<'_>) {}
+
     fn work<'s>(&self, _sql: &dyn Fn() -> Option<&'s std::ffi::CStr>) {}
 
     fn hold(&self, _sql: &std::ffi::CStr) -> bool {

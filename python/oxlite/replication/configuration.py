@@ -1,8 +1,8 @@
 """What Litestream is told: settings that fit ours, and nothing that a stranger may not read.
 
-Litestream makes the checkpoints while it replicates (``guard``). Its limits are set to ours
-(docs/wal.md): it makes a passive one where we would, and a truncating one at the size where we
-would cut the file.
+Litestream makes the checkpoints while it replicates (``guard``): a passive one where we would
+(docs/wal.md). It makes no truncating one: that keeps all writers out for as long as anybody reads,
+each second again, and sends the whole database after it.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,7 @@ from oxlite.replication.replica import Replica
 
 __all__ = ["Settings", "configuration"]
 
-_PAGE_BYTES: Final = 4096
-_WAL_LIMIT_BYTES: Final = 64 << 20
-"""``journal_size_limit`` of the production profiles."""
+_NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,9 @@ def configuration(
         "dbs": [
             {
                 "path": str(replica.database),
-                "busy-timeout": "5s",
+                "busy-timeout": "1s",
                 "min-checkpoint-page-count": 1000,
-                "truncate-page-n": _WAL_LIMIT_BYTES // _PAGE_BYTES,
+                "truncate-page-n": _NEVER,
                 "replica": {
                     "url": replica.store.url,
                     "sync-interval": _duration(how.sync_seconds),

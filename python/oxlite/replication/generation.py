@@ -6,8 +6,10 @@ has read still lies in the file (``verifyWithExecutor`` in its ``db.go``); what 
 is missing in the replica then, and nothing says so. So that is seen here.
 """
 
+import itertools
 import os
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Final
 
 from oxlite.operations.files import litestream_directory
 
-__all__ = ["Wal", "continues", "identity", "wal_of"]
+__all__ = ["Wal", "continues", "has_unread", "identity", "wal_of"]
 
 _WAL_HEADER: Final = struct.Struct(">IIIIII")
 _MAGIC: Final = 0x377F0682
@@ -27,6 +29,10 @@ _HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24
 _SALTS_OF_FRAME: Final = 8
 _SALTS: Final = struct.Struct(">II")
+_FRAME_HEADER: Final = struct.Struct(">IIII")
+"""Of a frame: page, size of the database in pages if it ends a transaction, the two salts."""
+
+_READ_AT_MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,18 @@ class Wal:
     size: int
     frames: int
 
-    def was_begun_once_after(self, other: "Wal") -> bool:
-        """Whether it is the one that follows another."""
+    @property
+    def frame_bytes(self) -> int:
+        """How long a frame is."""
+        return self.page_size + _FRAME_HEADER_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """How far its frames reach."""
+        return _HEADER_BYTES + self.frames * self.frame_bytes
+
+    def follows(self, other: "Wal") -> bool:
+        """Whether it is the one that was begun after another, and none between."""
         return self.salts[0] == (other.salts[0] + 1) & 0xFFFFFFFF
 
 
@@ -75,22 +91,77 @@ def _frames(descriptor: int, salts: tuple[int, int], frame_bytes: int, most: int
     return least
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is in one of Litestream's files: of which WAL, and up to which byte of it."""
+
+    salts: tuple[int, int]
+    end: int
+
+
+def _read_last(database: Path) -> Iterator[_Read]:
+    """What Litestream has read, the last first.
+
+    Raises:
+        OSError, struct.error: It cannot be known.
+    """
+    directory = litestream_directory(database) / "ltx" / "0"
+    for path in sorted(directory.glob("*.ltx"), reverse=True):
+        with path.open("rb") as file:
+            *_rest, begin, length, one, two = _LTX_HEADER.unpack(file.read(_LTX_HEADER.size))
+        yield _Read((one, two), begin + length)
+
+
 def continues(database: Path) -> bool:
     """Whether what Litestream has read last is of the WAL that there is.
 
     If it has noted nothing, there is nothing that could be missing.
     """
-    directory = litestream_directory(database) / "ltx" / "0"
     try:
-        files = sorted(directory.glob("*.ltx"))
-        if not files:
-            return True
-        with files[-1].open("rb") as file:
-            *_rest, begin, length, one, two = _LTX_HEADER.unpack(file.read(_LTX_HEADER.size))
+        last = next(_read_last(database), None)
     except (OSError, struct.error):
         return False
+    if last is None:
+        return True
     wal = wal_of(database)
-    return wal is not None and wal.salts == (one, two) and wal.size >= begin + length
+    return wal is not None and wal.salts == last.salts and wal.size >= last.end
+
+
+def has_unread(database: Path, before: Wal, now: Wal) -> bool:
+    """Whether a WAL was begun anew before Litestream had read all of the one before.
+
+    What the one before had, and the new one has not overwritten yet, still lies in the file.
+
+    Args:
+        database: Its file, resolved.
+        before: How that WAL was.
+        now: How the new one is.
+    """
+    if not now.follows(before):
+        return True
+    try:
+        reads = list(itertools.islice(_read_last(database), _READ_AT_MOST))
+        if not reads:
+            return False  # it begins with all of the database
+        end = next((read.end for read in reads if read.salts == before.salts), now.bytes)
+        with Path(f"{database}-wal").open("rb") as file:
+            return _has_commit(file.fileno(), before, end)
+    except (OSError, struct.error):
+        return True
+
+
+def _has_commit(descriptor: int, wal: Wal, place: int) -> bool:
+    """Whether a transaction of a WAL ends behind a place of its file."""
+    while True:
+        header = os.pread(descriptor, _FRAME_HEADER.size, place)
+        if len(header) < _FRAME_HEADER.size:
+            return False
+        _page, pages_after_commit, *salts = _FRAME_HEADER.unpack(header)
+        if tuple(salts) != wal.salts:
+            return False
+        if pages_after_commit:
+            return True
+        place += wal.frame_bytes
 
 
 def identity(database: Path) -> tuple[int, int] | None:

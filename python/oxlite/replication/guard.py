@@ -1,155 +1,258 @@
-"""Nobody begins the WAL anew before Litestream has read it.
+"""Nobody begins the WAL anew before Litestream has read it, and Litestream gets its turn for that.
 
-Litestream keeps a read transaction for that, and is without it at times:
+Litestream makes the checkpoints while it replicates: it alone knows what it has read. The keepers
+of Oxlite's own connections make none meanwhile (``crates/oxlite-core/src/write/wal.rs``). Two
+things are left to see to:
 
-- After a checkpoint of its own that has copied all, it begins that at once (``execCheckpoint`` in
-  its ``db.go``), while the whole WAL is in the database. Such a reader reads nothing of the WAL,
-  and SQLite lets writers begin it anew (https://sqlite.org/walformat.html, "read mark 0").
-- If it makes a checkpoint because its socket was asked to send (``/sync``), the read transaction
-  is of that request, and ends with it.
+- **Other programs.** Their connections make checkpoints where the WAL has a thousand pages.
+  Litestream keeps a read transaction against that, and yet is without protection at times: it
+  begins it at once after a checkpoint that has copied all (``execCheckpoint`` in its ``db.go``),
+  and whoever begins to read while all of the WAL is in the database reads nothing of it, and SQLite
+  lets writers begin it anew (https://sqlite.org/walformat.html, "read mark 0"). So a reader of ours
+  is in the WAL from its first frame on.
+- **Writers that never pause.** Litestream knows of no queue, and would not get the write lock.
 
-Then a checkpoint of the application's, which it makes where the WAL has a thousand pages, takes
-away what Litestream has not read, and the replica lacks it from then on.
-
-So a reader of ours is in the WAL from its beginning on. When the WAL has become long, Litestream
-tries a checkpoint, which our reader keeps from copying all: its own reader is in the WAL from then
-on. Ours lets go, and nothing is asked of its socket. Its next checkpoint copies all that it has
-read, the WAL begins anew, and our reader is in it again.
+So there are turns. Where the WAL is due, our reader lets go at the head of the queue of writers,
+and Litestream is asked: it reads what is left, copies it into the database, and begins the WAL
+anew. Our reader is in the new one before anybody else writes.
 
 Invariants:
-- While a reader of ours is in the WAL, or Litestream's, nobody begins it anew but after a
-  checkpoint of Litestream's, which it makes when it has read all and nobody writes.
-- If it was begun anew all the same, that is seen by its salts.
-- A WAL that is longer than its limit is held by nobody here.
+- Outside of a turn a reader of ours is in the WAL, if there is anything in it that is not in the
+  database.
+- If the WAL was begun anew before Litestream had read it, that is seen by what is left of it in the
+  file, and all is sent once more. (Who overwrites that as well has Litestream itself begin anew.)
+- Where Litestream does not read at all, the WAL does not grow beyond its limit for that: it is cut,
+  and all is sent once more when Litestream reads again.
 """
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import oxlite
 from oxlite import Connection, sqlite3
 from oxlite.operations import look_for_holders
-from oxlite.replication.generation import Wal, identity, wal_of
+from oxlite.replication.errors import LitestreamFailed
+from oxlite.replication.generation import Wal, has_unread, identity, wal_of
+from oxlite.replication.lull import LULL_SECONDS, Lull
 
-__all__ = ["Guard", "is_in_wal"]
+__all__ = ["WAL_LIMIT_BYTES", "Guard"]
 
-_LONG_PAGES: Final = 1000
-_TURN_SECONDS: Final = 10.0
-_LIMIT_BYTES: Final = 64 << 20
+WAL_LIMIT_BYTES: Final = 64 << 20
+"""``journal_size_limit`` of the production profiles."""
+
+_DUE_PAGES: Final = 1000
+_URGENT_BYTES: Final = WAL_LIMIT_BYTES // 4
+_TURN_EVERY_SECONDS: Final = 1.0
+_URGENT_SECONDS: Final = 0.02
+_PAUSE_AT_MOST_SECONDS: Final = 8.0
+"""Between two turns, where each is in vain since somebody reads for long."""
+
+_LULLS: Final = 3
+"""In a turn: each comes about with a chance of a half, by who is quicker to get the write lock."""
+
+_HOPELESS_SECONDS: Final = 60.0
 _FIRST_IN_WAL: Final = 124
 """The read lock of mark 1; that of mark 0, before it, is of those who read the database alone."""
 
 
 class Guard:
-    """Of one database. One thread uses it.
+    """Of one database. One thread at a time uses it.
 
     Args:
         database: Its file, resolved.
+        ask: Has Litestream read all that is committed, and make a checkpoint if the WAL is long. It
+            raises ``LitestreamFailed`` where that does not answer, soon.
+
+    Attributes:
+        is_busy: Whether the WAL was written to between the last two looks.
     """
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, ask: Callable[[], object]) -> None:
         self._database = database
-        self._reader: Connection | None = None
-        self._wal: Wal | None = None
+        self._ask = ask
         self._file: tuple[int, int] | None = None
-        self._is_left = False
-        self._is_compared = False
-        self._changed_at = 0.0
+        self._in_line: Connection | None = None
+        self._reader: Connection | None = None
+        self._writer: Connection | None = None
+        self._is_held = False
+        self._in_vain: Wal | None = None
+        self._wal: Wal | None = None
+        self._turn_at = 0.0
+        self._pause = _URGENT_SECONDS
+        self._has_read_at = time.monotonic()
+        self.is_busy = False
 
-    def note_compared(self) -> None:
-        """Litestream is begun, after what it has read was compared with the WAL that there is.
+    def hold(self) -> None:
+        """Be in the WAL that there is. Litestream is about to begin, and to compare itself."""
+        self._check_file()
+        self._wal = wal_of(self._database)
+        self._has_read_at = time.monotonic()
+        self._hold()
 
-        May be called by another thread.
-        """
-        self._is_compared = True
-
-    @property
-    def is_left(self) -> bool:
-        """Whether only Litestream's own reader keeps the WAL: its socket is to be left alone."""
-        return self._is_left
-
-    def look(self, litestream: int | None) -> bool:
-        """Hold, let go or hold again.
+    def look(self, *, reads: bool) -> bool:
+        """Be in the WAL, and have a turn made if it is due.
 
         Args:
-            litestream: The number of its process, if it runs.
+            reads: Whether there is a Litestream to be asked.
 
         Returns:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
-        if self._is_compared:
-            self._is_compared, self._wal = False, None
-        wal, before = wal_of(self._database), self._wal
-        if self._reader is not None and identity(self._database) != self._file:
-            self.let_go()  # another file has its name
+        self._check_file()
+        before = self._wal
+        is_lost = self._is_lost()
+        wal = self._wal
+        self.is_busy = wal != before
         if wal is None:
-            return False  # there is another one when somebody writes
-        is_new = before is not None and wal.salts != before.salts
-        is_lost = (
-            before is not None
-            and is_new
-            and not (self._is_left and wal.was_begun_once_after(before))
-        )
-        self._wal = wal
-        is_due = time.monotonic() - self._changed_at > _TURN_SECONDS
-        if is_new:
-            self._is_left, self._changed_at = False, 0.0
-        elif self._is_left and is_due:  # somebody reads for long, so that it is not begun anew
-            self._is_left, self._changed_at = False, time.monotonic()
-        if self._reader is None and not self._is_left:
+            return is_lost  # there is another one when somebody writes
+        if not self._is_held and wal != self._in_vain:
             self._hold()
-        elif (self._reader is not None and wal.frames * wal.page_size > _LIMIT_BYTES) or (
-            self._reader is not None
-            and litestream is not None
-            and is_due
-            and wal.frames >= _LONG_PAGES
-            and is_in_wal(self._database, litestream)
-        ):
-            self._leave(litestream)
+        if reads and self._is_due(wal):
+            self._turn(wal)
+            is_lost |= self._is_lost()
+        elif self._is_hopeless(wal, reads=reads):
+            is_lost |= self._cut()
         return is_lost
 
-    def _leave(self, litestream: int | None) -> None:
-        """Let go. If Litestream's reader is in the WAL, that keeps it."""
-        self._is_left = litestream is not None and is_in_wal(self._database, litestream)
-        self._changed_at = time.monotonic()
-        self.let_go()
-
     def let_go(self) -> None:
-        """Read no more."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            with suppress(sqlite3.Error):
-                reader.close()
+        """Close all that is open."""
+        for connection in (self._reader, self._in_line, self._writer):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._reader = self._in_line = self._writer = self._in_vain = None
+        self._is_held = False
+
+    def _is_lost(self) -> bool:
+        before, self._wal = self._wal, wal_of(self._database)
+        if before is None or self._wal is None or self._wal.salts == before.salts:
+            return False
+        self._in_vain = None
+        return has_unread(self._database, before, self._wal)
+
+    def _check_file(self) -> None:
+        """If another file has its name by now, what is open is of none that anybody finds."""
+        found = identity(self._database)
+        if found != self._file:
+            self.let_go()
+            self._file, self._wal = found, None
 
     def _hold(self) -> None:
-        wal = self._wal
-        if wal is not None and wal.frames * wal.page_size > _LIMIT_BYTES:
-            return
-        self._file = identity(self._database)
-        try:
-            self._reader = oxlite.connect(
-                self._database, journal="keep", isolation_level=None, timeout=0.1
-            )
+        """Begin to read what is newest."""
+        with suppress(sqlite3.Error):
+            self._reader = self._reader or self._connect()
             self._reader.execute("BEGIN")
             self._reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        except sqlite3.Error:
-            self.let_go()
-            return
-        if not is_in_wal(self._database, os.getpid()):
-            self.let_go()
+            self._is_held = _is_in_wal(self._database)
+        if not self._is_held:  # all of it is in the database: it may be begun anew
+            self._in_vain = self._wal
+            self._stop_reading()
+
+    def _stop_reading(self) -> None:
+        self._is_held = False
+        if self._reader is not None:
+            with suppress(sqlite3.Error):
+                self._reader.rollback()
+
+    def _connect(
+        self, *, busy: Literal["none", "gate"] = "gate", timeout: float = 1.0
+    ) -> Connection:
+        connection = oxlite.connect(
+            self._database,
+            journal="keep",
+            isolation_level=None,
+            busy=busy,
+            timeout=timeout,
+            check_same_thread=False,
+        )
+        # The last one that is closed would take the WAL away, and Litestream could not go on in it.
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+        return connection
+
+    def _is_due(self, wal: Wal) -> bool:
+        if wal.frames < _DUE_PAGES:
+            return False
+        pause = self._pause
+        if wal.bytes < _URGENT_BYTES:
+            pause = max(pause, _TURN_EVERY_SECONDS)
+        return time.monotonic() - self._turn_at >= pause
+
+    def _turn(self, wal: Wal) -> None:
+        """Have Litestream read what is left, and begin the WAL anew."""
+        with suppress(sqlite3.Error):
+            self._in_line = self._in_line or self._connect()
+            self._in_line.give_way(lambda: self._give_way(wal))
+        after = wal_of(self._database)
+        if after is None or after.salts != wal.salts:
+            self._pause = _URGENT_SECONDS
+        else:
+            self._pause = min(2 * self._pause, _PAUSE_AT_MOST_SECONDS)
+        self._turn_at = time.monotonic()
+
+    def _give_way(self, wal: Wal) -> None:
+        """What is done at the head of the queue of writers."""
+        self._stop_reading()
+        try:
+            if self._pause == _URGENT_SECONDS:
+                self._ask()
+            else:
+                self._ask_in_lulls(wal)
+            self._has_read_at = time.monotonic()
+            if wal.size > WAL_LIMIT_BYTES:
+                self._shorten(wal)
+        except LitestreamFailed:  # who may be frozen: others are not to wait for that all the time
+            self._pause = max(self._pause, _TURN_EVERY_SECONDS)
+        finally:
+            self._hold()
+
+    def _ask_in_lulls(self, wal: Wal) -> None:
+        """One turn was in vain: readers may overlap without a gap."""
+        assert self._reader is not None
+        self._writer = self._writer or self._connect(busy="none", timeout=0.0)
+        for _ in range(_LULLS):
+            time.sleep(LULL_SECONDS)  # who reads an older state keeps that from being copied
+            with Lull(self._writer, self._reader):
+                self._ask()
+            now = wal_of(self._database)
+            if now is None or now.salts != wal.salts:
+                return
+
+    def _shorten(self, wal: Wal) -> None:
+        """Cut the file behind a WAL that was begun anew, as SQLite does at its limit."""
+        assert self._reader is not None
+        self._reader.execute("BEGIN IMMEDIATE")
+        try:
+            now = wal_of(self._database)
+            if now is not None and now.salts != wal.salts and now.bytes < WAL_LIMIT_BYTES:
+                os.truncate(f"{self._database}-wal", WAL_LIMIT_BYTES)
+        finally:
+            self._reader.rollback()
+
+    def _is_hopeless(self, wal: Wal, *, reads: bool) -> bool:
+        return wal.bytes > WAL_LIMIT_BYTES and (
+            not reads or time.monotonic() - self._has_read_at > _HOPELESS_SECONDS
+        )
+
+    def _cut(self) -> bool:
+        """Nobody reads: that others can go on to write is worth more than the frames."""
+        if time.monotonic() - self._turn_at < _TURN_EVERY_SECONDS:
+            return False
+        self._turn_at = time.monotonic()
+        self._stop_reading()
+        with suppress(sqlite3.Error):
+            self._in_line = self._in_line or self._connect()
+            is_busy, _frames, _checkpointed = self._in_line.checkpoint("truncate", timeout=0.1)
+            return not is_busy
+        return False
 
 
-def is_in_wal(database: Path, process_id: int) -> bool:
-    """Whether a process reads the WAL of a database, and so keeps it from being begun anew.
-
-    Args:
-        database: Its file, resolved.
-        process_id: Of the process; its locks are seen if it is this user's.
-    """
-    holders = look_for_holders(database, with_libraries=False, process_ids=[process_id])
+def _is_in_wal(database: Path) -> bool:
+    """Whether this process reads the WAL of a database, and so keeps it from being begun anew."""
+    holders = look_for_holders(database, with_libraries=False, process_ids=[os.getpid()])
     return any(
         lock.is_read_mark and lock.first >= _FIRST_IN_WAL
         for holder in holders or ()

@@ -4,8 +4,10 @@ How far behind a replica is is not asked for but proved: all that is committed i
 and Litestream answers when it is there. So a Litestream that has stopped in silence, or is frozen,
 has no answer, and what it says of itself is not needed.
 
-Only who looks after it asks, and not at any time: a checkpoint that Litestream makes for a request
-ends its read transaction with the request (``guard``).
+Litestream is never asked to wait itself (``wait`` or ``timeout``): it then makes its checkpoints in
+the time of that request, and lets go of its read transaction when the request ends, without knowing
+it. From there on writers overwrite the WAL under it, and what it sends is damaged (0.5.17:
+``handleSync``, ``acquireReadLock``).
 """
 
 import http.client
@@ -18,7 +20,7 @@ from typing import Any, Final
 from oxlite import harmless
 from oxlite.replication.errors import LitestreamFailed
 
-__all__ = ["answers", "send_now"]
+__all__ = ["answers", "read_now", "send_now"]
 
 _PAUSE_SECONDS: Final = 0.05
 _PAUSE_AT_MOST_SECONDS: Final = 0.5
@@ -39,11 +41,6 @@ class _SocketConnection(http.client.HTTPConnection):
 
 def send_now(path: str, database: Path, *, seconds: float) -> int:
     """Have all that is committed read now, and wait until it is in the store.
-
-    Litestream is never asked to wait itself (``wait`` or ``timeout``): it then makes its
-    checkpoints in the time of that request, and lets go of its read transaction when the request
-    ends, without knowing it. From there on writers overwrite the WAL under it, and what it sends is
-    damaged (0.5.17: ``handleSync``, ``acquireReadLock``).
 
     Args:
         path: Of the socket.
@@ -71,6 +68,20 @@ def send_now(path: str, database: Path, *, seconds: float) -> int:
             )
         time.sleep(pause)
         pause = min(2 * pause, _PAUSE_AT_MOST_SECONDS)
+
+
+def read_now(path: str, database: Path, *, seconds: float) -> None:
+    """Have all that is committed read now, and a checkpoint made if the WAL is long.
+
+    Args:
+        path: Of the socket.
+        database: Its file, as Litestream has been told.
+        seconds: How long that may take.
+
+    Raises:
+        LitestreamFailed: It does not answer, or could not read it.
+    """
+    _sync(path, database, seconds=seconds)
 
 
 def _sync(path: str, database: Path, *, seconds: float) -> tuple[int, int]:

@@ -10,6 +10,7 @@ Invariants:
   killed first.
 """
 
+import functools
 import json
 import logging
 import os
@@ -30,8 +31,8 @@ from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import LitestreamFailed, ReplicationError
 from oxlite.replication.generation import continues, identity
-from oxlite.replication.guard import Guard, is_in_wal
-from oxlite.replication.health import answers, send_now
+from oxlite.replication.guard import Guard
+from oxlite.replication.health import answers, read_now, send_now
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.recovery import forget, make_ready
 from oxlite.replication.replica import Replica
@@ -45,7 +46,8 @@ _ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.
 _LOOK_SECONDS: Final = 0.2
 _AT_ONCE: Final = 8
 _GUARD_SECONDS: Final = 0.02
-_OPENS_SECONDS: Final = 5.0
+_IDLE_SECONDS: Final = 0.1
+_READS_WITHIN_SECONDS: Final = 1.0
 _LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
 
 
@@ -161,13 +163,16 @@ class Replicator:
             # What these wait for has ended with Litestream.
             stack.callback(pool.shutdown)
             sender = threading.Thread(target=self._send, args=(pool,), name="oxlite-replication")
+            for replica in self._replicas:
+                guard = Guard(replica.database, functools.partial(self._read, replica.database))
+                self._guards[replica.database] = guard
+                stack.callback(guard.let_go)
+                guard.hold()
             stack.callback(self._end, pool)
             self._begin()
             self._await_first_sending(pool)
             if self._is_ending:
                 return 0
-            self._guards = {one.database: Guard(one.database) for one in self._replicas}
-            self._guard_once()
             watcher = threading.Thread(target=self._guard, name="oxlite-guard")
             if command:
                 self._application = Child(command)
@@ -191,8 +196,6 @@ class Replicator:
             # What was written while it did not look is missing in what it has read.
             if self._is_reset_wanted or not continues(replica.database):
                 forget(replica.database)
-            if replica.database in self._guards:
-                self._guards[replica.database].note_compared()
         self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
@@ -222,14 +225,6 @@ class Replicator:
         """Wait until all that there is now is in the store."""
         waiting = list(self._replicas)
         ends = time.monotonic() + self._pace.begins_within
-        # If it opens a database because its socket was asked, it has no read transaction (guard).
-        while not self._is_ending and time.monotonic() < min(ends, self._begun + _OPENS_SECONDS):
-            self._look()
-            if self._program is None or all(
-                is_in_wal(one.database, self._program.process_id) for one in waiting
-            ):
-                break
-            time.sleep(_LOOK_SECONDS / 10)
         while waiting and not self._is_ending:
             began = time.time()
             replica = waiting[0]
@@ -307,22 +302,24 @@ class Replicator:
 
     def _guard(self) -> None:
         """Keep the WAL from being begun anew before it was read; if it was, have all sent anew."""
-        while not self._stop.wait(_GUARD_SECONDS):
-            self._guard_once()
-        for guard in self._guards.values():
-            guard.let_go()
+        pause = _GUARD_SECONDS
+        while not self._stop.wait(pause):
+            program = self._program
+            reads = program is not None and program.status is None
+            lost = [path for path, guard in self._guards.items() if guard.look(reads=reads)]
+            is_busy = any(guard.is_busy for guard in self._guards.values())
+            pause = _GUARD_SECONDS if is_busy else _IDLE_SECONDS
+            if lost and program is not None and reads and not self._is_replaced():
+                _log.warning(
+                    "the WAL of %s was begun anew before Litestream had read it: all is sent once"
+                    " more",
+                    ", ".join(map(str, lost)),
+                )
+                self._is_reset_wanted = True
+                program.signal(signal.SIGKILL)
 
-    def _guard_once(self) -> None:
-        program = self._program
-        number = None if program is None or program.status is not None else program.process_id
-        lost = [path for path, guard in self._guards.items() if guard.look(number)]
-        if lost and program is not None and number is not None and not self._is_replaced():
-            _log.warning(
-                "the WAL of %s was begun anew before Litestream had read it: all is sent once more",
-                ", ".join(map(str, lost)),
-            )
-            self._is_reset_wanted = True
-            program.signal(signal.SIGKILL)
+    def _read(self, database: Path) -> None:
+        read_now(self._socket, database, seconds=_READS_WITHIN_SECONDS)
 
     def _is_alive(self) -> bool:
         """Whether Litestream answers, or has not had the time to begin."""
@@ -366,8 +363,6 @@ class Replicator:
         return None
 
     def _send_one(self, replica: Replica) -> bool:
-        if self._guards[replica.database].is_left:
-            return True
         began = time.time()
         failure = self._try_to_send(replica.database)
         if failure is not None and self._stop.is_set():

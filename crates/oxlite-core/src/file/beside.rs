@@ -22,6 +22,11 @@ pub(crate) fn gate(database: &Path) -> PathBuf {
     with_suffix(database, "-gate")
 }
 
+/// The file of who replicates the database, made and locked by `oxlite.replication`.
+pub(crate) fn replica(database: &Path) -> PathBuf {
+    with_suffix(database, "-replica")
+}
+
 /// The file of those who watch what is done with the database.
 pub(crate) fn activity(database: &Path) -> PathBuf {
     with_suffix(database, "-activity")

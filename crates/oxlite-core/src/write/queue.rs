@@ -220,6 +220,16 @@ impl WriteQueue for InFront {
         Ok(())
     }
 
+    fn lead(&self, wait: &BusyWait<'_>) {
+        let writer = &self.0;
+        let patience = writer.patience(Instant::now(), wait);
+        if let Some(pass) = &mut writer.wait.lock().pass {
+            while !pass.is_head() && !patience.is_over() {
+                pass.stand_in_line(&patience);
+            }
+        }
+    }
+
     fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>) {
         let mut wait = self.0.wait.lock();
         // Not one that waits for the lock itself, in the middle of a step.

@@ -9,6 +9,9 @@
 //! while nobody writes: whoever begins to read once all is in the database reads that alone, and is in
 //! nobody's way.
 //!
+//! While somebody replicates the database, he makes the checkpoints, once he has read what they take away
+//! (`python/oxlite/replication/guard.py`). Here none is made then.
+//!
 //! Invariants:
 //! - A checkpoint that comes to no end is not tried again before the log has grown by [`BEGIN_AT`] frames
 //!   more, or an eighth of its length: never once for each commit.
@@ -28,7 +31,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxlite_sqlite::{Checkpoint, CheckpointMode, Locked, LogKeeper, Reading, Watch, codes};
+use oxlite_sqlite::{
+    Byte, Checkpoint, CheckpointMode, LockFile, Locked, LogKeeper, Reading, Watch, codes,
+};
 
 use crate::error::Result;
 use crate::file::beside;
@@ -67,6 +72,9 @@ const TELL_AFTER: u32 = 2;
 
 /// How often it is told that a log cannot be kept short, or that a checkpoint has failed.
 const TELL_EVERY: Duration = Duration::from_secs(10);
+
+/// Of the file beside the database of who replicates it: locked while he does.
+const REPLICATOR: Byte = Byte(0);
 
 /// The log of one database, as this process sees it.
 pub(crate) struct Log {
@@ -244,6 +252,11 @@ impl Log {
         if self.is_tended.swap(true, Ordering::Acquire) {
             return;
         }
+        if self.is_replicated() {
+            self.start_over(frames);
+            self.is_tended.store(false, Ordering::Release);
+            return;
+        }
         let told = match self.is_finishing.load(Ordering::Relaxed) {
             false => {
                 locked.leave_write_queue();
@@ -262,6 +275,11 @@ impl Log {
             locked.leave_write_queue();
             self.tell(&told);
         }
+    }
+
+    /// Whether somebody replicates the database now, and so makes the checkpoints.
+    fn is_replicated(&self) -> bool {
+        LockFile::is_locked(&beside::replica(&self.database), REPLICATOR)
     }
 
     /// The second half. Cuts a file that is too long; may wait for all readers of the log.

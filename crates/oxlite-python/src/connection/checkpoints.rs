@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 
 use super::{Connection, c_name};
 use crate::error::from_core;
-use crate::gil::detached;
+use crate::gil::{attached, detached};
 
 #[pymethods]
 impl Connection {
@@ -44,6 +44,22 @@ impl Connection {
                 number(checkpoint.frames),
                 number(checkpoint.checkpointed),
             ))
+        })
+    }
+
+    /// Runs `work` while this connection is at the head of the queue for the write lock, without taking the
+    /// lock: so that a program which knows of no queue (Litestream) gets it beside writers that never pause.
+    /// Answers with what `work` returns.
+    ///
+    /// Keep it short: others do not write meanwhile. Writers of other processes go past it when they have
+    /// waited for 100 ms. `work` must not use this connection.
+    fn give_way(&self, py: Python<'_>, work: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let work = work.clone().unbind();
+        self.on_locked(py, |core, locked| {
+            detached(py, locked, |locked| {
+                core.give_way(locked, || attached(|py| work.call0(py)))
+            })
+            .map_err(|error| from_core(py, error))?
         })
     }
 
