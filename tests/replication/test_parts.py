@@ -307,6 +307,43 @@ restore_from(find_litestream(), store_of(sys.argv[1]), Path(sys.argv[2]), stage=
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
 
 
+def test_who_is_killed_right_after_restoring_goes_on_at_the_next_start(
+    database: Path, store: Path, tmp_path: Path, start: Start
+) -> None:
+    start(database, "--to", store).end()
+    target = tmp_path / "new" / "app.db"
+    target.parent.mkdir()
+    script = """
+import os, signal, sys
+from oxlite.cli import main
+from oxlite.replication import recovery
+real = recovery.restore_from
+def restore_and_die(*arguments, **keywords):
+    real(*arguments, **keywords)
+    os.kill(os.getpid(), signal.SIGKILL)
+recovery.restore_from = restore_and_die
+main(sys.argv[1:])
+"""
+    command = [sys.executable, "-c", script, "replicate", target, "--to", store]
+    assert subprocess.run(command).returncode == -9
+    assert numbers(target) == list(range(1, 101))
+    start(target, "--to", store).end()  # not refused as another database's
+
+
+def test_a_place_is_not_known_after_a_restore_that_fails(
+    database: Path, store: Path, tmp_path: Path, start: Start, run: Run
+) -> None:
+    start(database, "--to", store).end()
+    for file in store.glob("ltx/*/*"):
+        os.truncate(file, 150)
+    target = tmp_path / "new.db"
+    assert run("replicate", target, "--to", store).returncode == 2
+    filled(target, 3)
+    done = run("replicate", target, "--to", store)
+    assert done.returncode == 2
+    assert "holds a replica" in done.stderr
+
+
 def test_from_a_store_that_speaks_s3(
     database: Path, s3: S3, keys: Path, tmp_path: Path, start: Start, run: Run
 ) -> None:

@@ -35,8 +35,7 @@ replicate = typer.Typer(
     cls=_ReplicateGroup,
     no_args_is_help=True,
     help="Keep a copy of a database on another machine, by Litestream, and prove that it restores."
-    "\n\nrun may be left out: oxlite replicate app.db --to s3://bucket/app -- gunicorn site"
-    "\n\nIt is not finished: do not rely on it beside writers that never pause, and keep backups.",
+    "\n\nrun may be left out: oxlite replicate app.db --to s3://bucket/app -- gunicorn site",
 )
 
 _Database = Annotated[Path, typer.Argument(metavar="DB", help="The database.", show_default=False)]

@@ -176,6 +176,14 @@ class Claim:
         finally:
             os.close(descriptor)
 
+    def clear(self) -> None:
+        """Note that nothing is known.
+
+        Raises:
+            OSError: The file cannot be changed.
+        """
+        os.truncate(self._path, 0)
+
 
 def _place_lock_path(replica: Replica) -> Path:
     directory = replica.store.directory

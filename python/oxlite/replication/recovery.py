@@ -8,6 +8,7 @@ Invariants:
 
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,7 +43,11 @@ _NOT_THEN: Final = re.compile(r"timestamp does not exist|no matching|no backup|n
 
 
 def make_ready(
-    litestream: Litestream, replica: Replica, *, is_taken_over: bool = False
+    litestream: Litestream,
+    replica: Replica,
+    *,
+    is_taken_over: bool = False,
+    before_restore: Callable[[], object] = lambda: None,
 ) -> Restored | None:
     """See that there is a database, and that its place is its own.
 
@@ -51,6 +56,8 @@ def make_ready(
         replica: What goes where. This process has claimed it.
         is_taken_over: Whether the place may hold the replica of another database, which is
             continued with this one.
+        before_restore: Called before what is restored has its name: who is killed after that is to
+            find the place known as this database's.
 
     Returns:
         What was restored; ``None`` if the database was there, or was made.
@@ -63,6 +70,7 @@ def make_ready(
     found = held(litestream, replica.store)
     if not replica.database.exists():
         if found is not None:
+            before_restore()
             return restore_from(litestream, replica.store, replica.database)
         with closing(oxlite.connect(replica.database)) as connection:
             # A file with a page: Litestream waits for one.

@@ -26,6 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Final
 
+from oxlite.operations import Restored
 from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
@@ -140,7 +141,7 @@ class Replicator:
             for replica in self._replicas:
                 claim = stack.enter_context(Claim(replica))
                 self._claims[replica.database] = claim
-                restored = make_ready(self._litestream, replica, is_taken_over=self._is_taken_over)
+                restored = self._make_ready(replica, claim)
                 if restored is not None:
                     _log.warning(
                         "%s was missing: restored from %s, and verified",
@@ -181,6 +182,27 @@ class Replicator:
             sender.start()
             watcher.start()
             return self._look_after()
+
+    def _make_ready(self, replica: Replica, claim: Claim) -> Restored | None:
+        state = State(replica.store.url, os.getpid(), "", time.time())
+        is_noted = False
+
+        def note() -> None:
+            nonlocal is_noted
+            claim.write(state)
+            is_noted = True
+
+        try:
+            return make_ready(
+                self._litestream,
+                replica,
+                is_taken_over=self._is_taken_over,
+                before_restore=note,
+            )
+        except BaseException:
+            if is_noted and not replica.database.exists():
+                claim.clear()
+            raise
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
         self._signals.append(number)
