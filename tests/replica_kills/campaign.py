@@ -277,6 +277,8 @@ class _Cycle:
         state = read_state(self._database)
         if state is None or self._replicator is None or state.process_id != self._replicator.pid:
             return False
+        if not self._database.exists():  # it is about to be restored
+            return False
         before = time.time()
         if self._choice.random() < 0.2:
             status = replication_status(self._database)

@@ -52,12 +52,23 @@ def test_what_was_read_is_compared_with_the_wal_there_is(
     replicator = start(database, "--to", store)
     add(database, 1001)
     replicator.end()
-    assert continues(database)
+    assert continues(database, is_kept=False)
     with closing(oxlite.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("INSERT INTO t VALUES (1002, NULL)")
         connection.commit()
-        assert not continues(database)
+        assert not continues(database, is_kept=False)
+
+
+def test_what_was_not_read_and_may_be_overwritten_does_not_continue(
+    database: Path, store: Path, start: Start
+) -> None:
+    with closing(oxlite.connect(database, isolation_level=None)) as connection:
+        replicator = start(database, "--to", store)
+        replicator.end()
+        connection.execute("INSERT INTO t VALUES (1001, NULL)")
+        assert continues(database, is_kept=True)
+        assert not continues(database, is_kept=False)
 
 
 def test_another_program_does_not_begin_the_wal_anew(

@@ -64,11 +64,11 @@ def test_what_is_committed_is_in_the_store_and_proved(
     assert done.returncode == 0, done.stdout
     assert "A restore was proved" in done.stdout
     assert replicator.end() == 0
-    assert continues(database)
+    assert continues(database, is_kept=False)
     done = run("replicate", "status", database)
     assert done.returncode == 1
     assert "nobody does it now" in done.stdout
-    assert continues(database)  # the next one need not send all anew
+    assert continues(database, is_kept=False)  # the next one need not send all anew
 
 
 def test_what_the_application_commits_last_is_sent(

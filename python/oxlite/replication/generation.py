@@ -112,10 +112,15 @@ def _read_last(database: Path) -> Iterator[_Read]:
         yield _Read((one, two), begin + length)
 
 
-def continues(database: Path) -> bool:
-    """Whether what Litestream has read last is of the WAL that there is.
+def continues(database: Path, *, is_kept: bool) -> bool:
+    """Whether Litestream finds all that it has not read in the WAL that there is.
 
     If it has noted nothing, there is nothing that could be missing.
+
+    Args:
+        database: Its file, resolved.
+        is_kept: Whether a reader keeps the WAL from being begun anew. Else the next writer may do
+            that before Litestream looks, and it must have read all.
     """
     try:
         last = next(_read_last(database), None)
@@ -124,7 +129,9 @@ def continues(database: Path) -> bool:
     if last is None:
         return True
     wal = wal_of(database)
-    return wal is not None and wal.salts == last.salts and wal.size >= last.end
+    if wal is None or wal.salts != last.salts:
+        return False
+    return wal.bytes >= last.end if is_kept else wal.bytes == last.end
 
 
 def has_unread(database: Path, before: Wal, now: Wal) -> bool:

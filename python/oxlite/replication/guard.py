@@ -68,6 +68,7 @@ class Guard:
             raises ``LitestreamFailed`` where that does not answer, soon.
 
     Attributes:
+        is_held: Whether a reader of ours is in the WAL.
         is_busy: Whether the WAL was written to between the last two looks.
     """
 
@@ -78,7 +79,7 @@ class Guard:
         self._in_line: Connection | None = None
         self._reader: Connection | None = None
         self._writer: Connection | None = None
-        self._is_held = False
+        self.is_held = False
         self._in_vain: Wal | None = None
         self._wal: Wal | None = None
         self._turn_at = 0.0
@@ -109,7 +110,7 @@ class Guard:
         self.is_busy = wal != before
         if wal is None:
             return is_lost  # there is another one when somebody writes
-        if not self._is_held and wal != self._in_vain:
+        if not self.is_held and wal != self._in_vain:
             self._hold()
         if reads and self._is_due(wal):
             self._turn(wal)
@@ -125,7 +126,7 @@ class Guard:
                 with suppress(sqlite3.Error):
                     connection.close()
         self._reader = self._in_line = self._writer = self._in_vain = None
-        self._is_held = False
+        self.is_held = False
 
     def _is_lost(self) -> bool:
         before, self._wal = self._wal, wal_of(self._database)
@@ -147,13 +148,13 @@ class Guard:
             self._reader = self._reader or self._connect()
             self._reader.execute("BEGIN")
             self._reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            self._is_held = _is_in_wal(self._database)
-        if not self._is_held:  # all of it is in the database: it may be begun anew
+            self.is_held = _is_in_wal(self._database)
+        if not self.is_held:  # all of it is in the database: it may be begun anew
             self._in_vain = self._wal
             self._stop_reading()
 
     def _stop_reading(self) -> None:
-        self._is_held = False
+        self.is_held = False
         if self._reader is not None:
             with suppress(sqlite3.Error):
                 self._reader.rollback()

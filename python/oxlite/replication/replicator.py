@@ -171,16 +171,16 @@ class Replicator:
                 guard.hold()
             stack.callback(self._end, pool)
             self._begin()
+            watcher = threading.Thread(target=self._guard, name="oxlite-guard")
+            watcher.start()
+            stack.callback(watcher.join)
+            stack.callback(self._stop.set)
             self._await_first_sending(pool)
             if self._is_ending:
                 return 0
-            watcher = threading.Thread(target=self._guard, name="oxlite-guard")
             if command:
                 self._application = Child(command)
-            stack.callback(watcher.join)
-            stack.callback(self._stop.set)
             sender.start()
-            watcher.start()
             return self._look_after()
 
     def _make_ready(self, replica: Replica, claim: Claim) -> Restored | None:
@@ -216,7 +216,8 @@ class Replicator:
         """Begin Litestream."""
         for replica in self._replicas:
             # What was written while it did not look is missing in what it has read.
-            if self._is_reset_wanted or not continues(replica.database):
+            is_kept = self._guards[replica.database].is_held
+            if self._is_reset_wanted or not continues(replica.database, is_kept=is_kept):
                 forget(replica.database)
         self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
@@ -253,6 +254,8 @@ class Replicator:
             done = pool.submit(self._try_to_send, replica.database)
             while not done.done() and not self._is_ending:
                 self._look()
+                if self._program is None and self._is_reset_wanted:
+                    self._begin()
                 if self._program is None:
                     raise LitestreamFailed("Litestream has ended at once: see what it has logged")
                 time.sleep(_LOOK_SECONDS / 10)
@@ -328,7 +331,12 @@ class Replicator:
         while not self._stop.wait(pause):
             program = self._program
             reads = program is not None and program.status is None
-            lost = [path for path, guard in self._guards.items() if guard.look(reads=reads)]
+            try:
+                lost = [path for path, guard in self._guards.items() if guard.look(reads=reads)]
+            except OSError as error:  # no descriptor, no memory: it may be over soon
+                _log.error("the WAL cannot be looked at: %s", error)
+                pause = 1.0
+                continue
             is_busy = any(guard.is_busy for guard in self._guards.values())
             pause = _GUARD_SECONDS if is_busy else _IDLE_SECONDS
             if lost and program is not None and reads and not self._is_replaced():
