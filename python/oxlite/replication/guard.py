@@ -26,6 +26,7 @@ Invariants:
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -60,7 +61,7 @@ _FIRST_IN_WAL: Final = 124
 
 
 class Guard:
-    """Of one database. One thread at a time uses it.
+    """Of one database. Threads wait for one another.
 
     Args:
         database: Its file, resolved.
@@ -86,13 +87,35 @@ class Guard:
         self._pause = _URGENT_SECONDS
         self._has_read_at = time.monotonic()
         self.is_busy = False
+        self._lock = threading.RLock()
 
     def hold(self) -> None:
         """Be in the WAL that there is. Litestream is about to begin, and to compare itself."""
-        self._check_file()
-        self._wal = wal_of(self._database)
-        self._has_read_at = time.monotonic()
-        self._hold()
+        with self._lock:
+            self._check_file()
+            self._wal = wal_of(self._database)
+            self._has_read_at = time.monotonic()
+            self._hold()
+
+    def renew(self) -> bool:
+        """Copy all of the WAL, and cut it to nothing, so that nothing of it looks known.
+
+        Litestream goes on in a new WAL wherever the last frame that it has read lies in the file,
+        of which it asks its store if nothing is noted beside the database. What is missing between
+        is missing in the replica then (``verifyWithExecutor``, ``checkDatabaseBehindReplica``).
+
+        Returns:
+            Whether that could be done; not while somebody reads it.
+        """
+        with self._lock:
+            self._check_file()
+            self._stop_reading()
+            self._wal = self._in_vain = None
+            with suppress(sqlite3.Error):
+                self._in_line = self._in_line or self._connect()
+                is_busy, frames, _copied = self._in_line.checkpoint("truncate", timeout=0.1)
+                return not is_busy and frames == 0
+            return False
 
     def look(self, *, reads: bool) -> bool:
         """Be in the WAL, and have a turn made if it is due.
@@ -103,6 +126,10 @@ class Guard:
         Returns:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
+        with self._lock:
+            return self._look(reads=reads)
+
+    def _look(self, *, reads: bool) -> bool:
         self._check_file()
         before = self._wal
         is_lost = self._is_lost()
@@ -121,6 +148,10 @@ class Guard:
 
     def let_go(self) -> None:
         """Close all that is open."""
+        with self._lock:
+            self._let_go()
+
+    def _let_go(self) -> None:
         for connection in (self._reader, self._in_line, self._writer):
             if connection is not None:
                 with suppress(sqlite3.Error):
@@ -139,7 +170,7 @@ class Guard:
         """If another file has its name by now, what is open is of none that anybody finds."""
         found = identity(self._database)
         if found != self._file:
-            self.let_go()
+            self._let_go()
             self._file, self._wal = found, None
 
     def _hold(self) -> None:

@@ -31,7 +31,7 @@ from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import LitestreamFailed, ReplicationError
-from oxlite.replication.generation import continues, identity
+from oxlite.replication.generation import continues, identity, wal_of
 from oxlite.replication.guard import Guard
 from oxlite.replication.health import answers, read_now, send_now
 from oxlite.replication.litestream import Litestream
@@ -49,6 +49,7 @@ _AT_ONCE: Final = 8
 _GUARD_SECONDS: Final = 0.02
 _IDLE_SECONDS: Final = 0.1
 _READS_WITHIN_SECONDS: Final = 1.0
+_TELL_SECONDS: Final = 60.0
 _LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
 
 
@@ -170,11 +171,11 @@ class Replicator:
                 stack.callback(guard.let_go)
                 guard.hold()
             stack.callback(self._end, pool)
-            self._begin()
             watcher = threading.Thread(target=self._guard, name="oxlite-guard")
             watcher.start()
             stack.callback(watcher.join)
             stack.callback(self._stop.set)
+            self._begin()
             self._await_first_sending(pool)
             if self._is_ending:
                 return 0
@@ -218,7 +219,10 @@ class Replicator:
             # What was written while it did not look is missing in what it has read.
             is_kept = self._guards[replica.database].is_held
             if self._is_reset_wanted or not continues(replica.database, is_kept=is_kept):
+                self._renew(replica.database)
                 forget(replica.database)
+        if self._is_ending:
+            return
         self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
@@ -243,6 +247,17 @@ class Replicator:
         said = self._program.said
         assert said is not None
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
+
+    def _renew(self, database: Path) -> None:
+        """See that Litestream finds nothing in the WAL that it seems to know."""
+        guard, told_at = self._guards[database], time.monotonic()
+        while wal_of(database) is not None and not guard.renew() and not self._is_ending:
+            if time.monotonic() > told_at:
+                told_at = time.monotonic() + _TELL_SECONDS
+                _log.warning("%s is replicated again when nobody reads its WAL any more", database)
+            self._take_signals()
+            time.sleep(_LOOK_SECONDS)
+        guard.hold()
 
     def _await_first_sending(self, pool: ThreadPoolExecutor) -> None:
         """Wait until all that there is now is in the store."""
@@ -288,12 +303,7 @@ class Replicator:
     def _look(self) -> None:
         """See who has ended, and pass signals on."""
         reap([child for child in (self._program, self._application) if child is not None])
-        while self._signals:
-            number = self._signals.pop(0)
-            if self._application is not None:
-                self._application.signal(number)
-            elif number in _ENDS:
-                self._is_ending = True
+        self._take_signals()
         if self._program is not None and self._program.status is not None:
             lived = time.monotonic() - self._begun
             if lived >= self._pace.well:
@@ -307,6 +317,14 @@ class Replicator:
             )
             self._program = None
             self._begin_at = time.monotonic() + pause
+
+    def _take_signals(self) -> None:
+        while self._signals:
+            number = self._signals.pop(0)
+            if self._application is not None:
+                self._application.signal(number)
+            elif number in _ENDS:
+                self._is_ending = True
 
     def _send(self, pool: ThreadPoolExecutor) -> None:
         """Have all that is committed sent, again and again, and note how far that came."""
