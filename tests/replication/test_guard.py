@@ -1,5 +1,6 @@
 """Nobody begins the WAL anew before Litestream has read it; and it does not grow without end."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -9,7 +10,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from tests.replication.conftest import Start, add
+from tests.operations.databases import numbers
+from tests.replication.conftest import Run, Start, add
 
 import oxlite
 from oxlite import sqlite3
@@ -52,12 +54,12 @@ def test_what_was_read_is_compared_with_the_wal_there_is(
     replicator = start(database, "--to", store)
     add(database, 1001)
     replicator.end()
-    assert continues(database, is_kept=False)
+    assert continues(database, _wal(database).bytes, is_kept=False)
     with closing(oxlite.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("INSERT INTO t VALUES (1002, NULL)")
         connection.commit()
-        assert not continues(database, is_kept=False)
+        assert not continues(database, _wal(database).bytes, is_kept=False)
 
 
 def test_what_was_not_read_and_may_be_overwritten_does_not_continue(
@@ -67,8 +69,8 @@ def test_what_was_not_read_and_may_be_overwritten_does_not_continue(
         replicator = start(database, "--to", store)
         replicator.end()
         connection.execute("INSERT INTO t VALUES (1001, NULL)")
-        assert continues(database, is_kept=True)
-        assert not continues(database, is_kept=False)
+        assert continues(database, _wal(database).bytes, is_kept=True)
+        assert not continues(database, _wal(database).bytes, is_kept=False)
 
 
 def test_another_program_does_not_begin_the_wal_anew(
@@ -124,6 +126,51 @@ def test_what_litestream_has_read_may_be_overwritten(
         connection.execute("PRAGMA wal_checkpoint(RESTART)")
         connection.execute("INSERT INTO t VALUES (10000, NULL)")
         assert has_unread(database, before, _wal(database))  # of the one between nothing is known
+
+
+def _leave_behind(database: Path, folder: Path) -> None:
+    """What a writer leaves who is killed when his frames are in the WAL, and not in its index."""
+    folder.mkdir()
+    for ending in ("", "-wal"):
+        shutil.copy(f"{database}{ending}", folder / f"app.db{ending}")
+    before = _wal(database).bytes
+    with closing(oxlite.connect(folder / "app.db", journal="keep")) as connection:
+        connection.execute("UPDATE other SET y = 2, filling = zeroblob(2000000)")
+        connection.commit()
+        frames = Path(folder / "app.db-wal").read_bytes()[before : _wal(folder / "app.db").bytes]
+    with Path(f"{database}-wal").open("r+b") as wal:
+        wal.seek(before)
+        wal.write(frames)
+
+
+@pytest.mark.parametrize("pause_seconds", [0.0, 1.5], ids=["unread", "read"])
+def test_what_was_never_committed_is_not_in_the_replica(
+    database: Path, store: Path, tmp_path: Path, start: Start, run: Run, pause_seconds: float
+) -> None:
+    with closing(oxlite.connect(database)) as connection:
+        connection.execute("CREATE TABLE other (y, filling)")
+        connection.execute("INSERT INTO other VALUES (1, zeroblob(100))")
+        connection.commit()
+    replicator = start(database, "--to", store)
+    with oxlite.Database(database) as db:
+        for number in range(2000, 2400):
+            db.execute(_FILLING, (number,))
+        _leave_behind(database, tmp_path / "copy")
+        first, ends = _wal(database).salts, time.monotonic() + 30
+        time.sleep(pause_seconds)
+        number = 3000
+        while _wal(database).salts == first and time.monotonic() < ends:
+            db.execute(_FILLING, (number := number + 1,))
+            time.sleep(0.001)
+        for number in range(10_000, 10_500):
+            db.execute(_FILLING, (number,))
+    assert replicator.end() == 0
+    there = numbers(database)
+    done = run("restore", "--from", store, tmp_path / "restored.db")
+    assert done.returncode == 0, done.stderr
+    assert numbers(tmp_path / "restored.db") == there
+    with closing(oxlite.connect(tmp_path / "restored.db")) as restored:
+        assert restored.execute("SELECT y FROM other").fetchall() == [(1,)]
 
 
 def test_without_a_litestream_the_wal_is_cut_at_its_limit(

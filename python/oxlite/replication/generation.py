@@ -17,7 +17,15 @@ from typing import Final
 
 from oxlite.operations.files import litestream_directory
 
-__all__ = ["Wal", "continues", "has_unread", "identity", "wal_of"]
+__all__ = [
+    "Wal",
+    "continues",
+    "end_of_read",
+    "has_commit",
+    "has_unread",
+    "identity",
+    "wal_of",
+]
 
 _WAL_HEADER: Final = struct.Struct(">IIIIII")
 _MAGIC: Final = 0x377F0682
@@ -59,7 +67,11 @@ class Wal:
     @property
     def bytes(self) -> int:
         """How far its frames reach."""
-        return _HEADER_BYTES + self.frames * self.frame_bytes
+        return self.end_of(self.frames)
+
+    def end_of(self, frames: int) -> int:
+        """How far so many frames reach."""
+        return _HEADER_BYTES + frames * self.frame_bytes
 
     def follows(self, other: "Wal") -> bool:
         """Whether it is the one that was begun after another, and none between."""
@@ -112,13 +124,14 @@ def _read_last(database: Path) -> Iterator[_Read]:
         yield _Read((one, two), begin + length)
 
 
-def continues(database: Path, *, is_kept: bool) -> bool:
+def continues(database: Path, end: int | None, *, is_kept: bool) -> bool:
     """Whether Litestream finds all that it has not read in the WAL that there is.
 
     If it has noted nothing, there is nothing that could be missing.
 
     Args:
         database: Its file, resolved.
+        end: Of what is committed in the WAL, in bytes, by its index; ``None`` if that is not known.
         is_kept: Whether a reader keeps the WAL from being begun anew. Else the next writer may do
             that before Litestream looks, and it must have read all.
     """
@@ -129,9 +142,29 @@ def continues(database: Path, *, is_kept: bool) -> bool:
     if last is None:
         return True
     wal = wal_of(database)
-    if wal is None or wal.salts != last.salts:
+    if wal is None or end is None or wal.salts != last.salts:
         return False
-    return wal.bytes >= last.end if is_kept else wal.bytes == last.end
+    return end >= last.end if is_kept else end == last.end
+
+
+def end_of_read(database: Path, wal: Wal) -> int | None:
+    """Up to which byte of a WAL Litestream has read it; ``None`` if it has read nothing of it.
+
+    Raises:
+        OSError, struct.error: It cannot be known.
+    """
+    reads = itertools.islice(_read_last(database), _READ_AT_MOST)
+    return next((read.end for read in reads if read.salts == wal.salts), None)
+
+
+def has_commit(database: Path, wal: Wal, place: int) -> bool:
+    """Whether a transaction of a WAL ends behind a place of its file.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with Path(f"{database}-wal").open("rb") as file:
+        return _has_commit(file.fileno(), wal, place)
 
 
 def has_unread(database: Path, before: Wal, now: Wal) -> bool:
@@ -147,12 +180,9 @@ def has_unread(database: Path, before: Wal, now: Wal) -> bool:
     if not now.follows(before):
         return True
     try:
-        reads = list(itertools.islice(_read_last(database), _READ_AT_MOST))
-        if not reads:
+        if next(_read_last(database), None) is None:
             return False  # it begins with all of the database
-        end = next((read.end for read in reads if read.salts == before.salts), now.bytes)
-        with Path(f"{database}-wal").open("rb") as file:
-            return _has_commit(file.fileno(), before, end)
+        return has_commit(database, before, end_of_read(database, before) or now.bytes)
     except (OSError, struct.error):
         return True
 

@@ -12,9 +12,13 @@ things are left to see to:
   is in the WAL from its first frame on.
 - **Writers that never pause.** Litestream knows of no queue, and would not get the write lock.
 
+- **Writers that are killed.** What one has written whole into the WAL, and not entered in its
+  index, is no transaction for those who live: they write over it. Litestream reads the file alone,
+  and takes it for one. If it makes a checkpoint then, the replica has what the database has not.
+
 So there are turns. Where the WAL is due, our reader lets go at the head of the queue of writers,
-and Litestream is asked: it reads what is left, copies it into the database, and begins the WAL
-anew. Our reader is in the new one before anybody else writes.
+what was never committed is cut off, and Litestream is asked: it reads what is left, copies it into
+the database, and begins the WAL anew. Our reader is in the new one before anybody else writes.
 
 Invariants:
 - Outside of a turn a reader of ours is in the WAL, if there is anything in it that is not in the
@@ -26,18 +30,28 @@ Invariants:
 """
 
 import os
+import struct
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
 import oxlite
 from oxlite import Connection, sqlite3
 from oxlite.operations import look_for_holders
+from oxlite.operations.top.kept_file import KeptFile
+from oxlite.operations.top.wal_index import Torn, read_wal_index
 from oxlite.replication.errors import LitestreamFailed
-from oxlite.replication.generation import Wal, has_unread, identity, wal_of
+from oxlite.replication.generation import (
+    Wal,
+    end_of_read,
+    has_commit,
+    has_unread,
+    identity,
+    wal_of,
+)
 from oxlite.replication.lull import LULL_SECONDS, Lull
 
 __all__ = ["WAL_LIMIT_BYTES", "Guard"]
@@ -55,6 +69,8 @@ _PAUSE_AT_MOST_SECONDS: Final = 8.0
 _LULLS: Final = 3
 """In a turn: each comes about with a chance of a half, by who is quicker to get the write lock."""
 
+_LOCK_WITHIN_SECONDS: Final = 0.2
+_LOCK_PAUSE_SECONDS: Final = 0.0005
 _HOPELESS_SECONDS: Final = 60.0
 _FIRST_IN_WAL: Final = 124
 """The read lock of mark 1; that of mark 0, before it, is of those who read the database alone."""
@@ -86,6 +102,8 @@ class Guard:
         self._turn_at = 0.0
         self._pause = _URGENT_SECONDS
         self._has_read_at = time.monotonic()
+        self._has_read_too_much = False
+        self._index = KeptFile(Path(f"{database}-shm"))
         self.is_busy = False
         self._lock = threading.RLock()
 
@@ -96,6 +114,13 @@ class Guard:
             self._wal = wal_of(self._database)
             self._has_read_at = time.monotonic()
             self._hold()
+
+    def end(self) -> int | None:
+        """The end of what is committed in the WAL, in bytes; ``None`` if it cannot be known now."""
+        with self._lock, suppress(sqlite3.Error, OSError, Torn), self._write_lock():
+            wal, index = wal_of(self._database), read_wal_index(self._index)
+            return None if wal is None or index is None else wal.end_of(index.frames)
+        return None
 
     def renew(self) -> bool:
         """Copy all of the WAL, and cut it to nothing, so that nothing of it looks known.
@@ -141,7 +166,8 @@ class Guard:
             self._hold()
         if reads and self._is_due(wal):
             self._turn(wal)
-            is_lost |= self._is_lost()
+            is_lost |= self._is_lost() or self._has_read_too_much
+            self._has_read_too_much = False
         elif self._is_hopeless(wal, reads=reads):
             is_lost |= self._cut()
         return is_lost
@@ -156,6 +182,7 @@ class Guard:
             if connection is not None:
                 with suppress(sqlite3.Error):
                     connection.close()
+        self._index.close()  # last: closing it would take the locks of the others away
         self._reader = self._in_line = self._writer = self._in_vain = None
         self.is_held = False
 
@@ -227,6 +254,8 @@ class Guard:
 
     def _give_way(self, wal: Wal) -> None:
         """What is done at the head of the queue of writers."""
+        if not self._is_settled(wal):
+            return
         self._stop_reading()
         try:
             if self._pause == _URGENT_SECONDS:
@@ -241,10 +270,43 @@ class Guard:
         finally:
             self._hold()
 
+    def _is_settled(self, wal: Wal) -> bool:
+        """See that Litestream reads, and has read, nothing that was never committed."""
+        with suppress(sqlite3.Error, OSError, struct.error, Torn), self._write_lock():
+            index = read_wal_index(self._index)
+            if index is None:
+                return False
+            end = wal.end_of(index.frames)
+            if (end_of_read(self._database, wal) or 0) > end:
+                self._has_read_too_much = True
+                return False
+            if has_commit(self._database, wal, end):
+                os.truncate(f"{self._database}-wal", end)
+            return True
+        return False
+
+    @contextmanager
+    def _write_lock(self) -> Iterator[None]:
+        """Hold it for a block. Raises ``oxlite.sqlite3.Error`` if it is not to be had soon."""
+        self._writer = self._writer or self._connect(busy="none", timeout=0.0)
+        ends = time.monotonic() + _LOCK_WITHIN_SECONDS
+        while True:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(_LOCK_PAUSE_SECONDS)
+        try:
+            yield
+        finally:
+            self._writer.rollback()
+
     def _ask_in_lulls(self, wal: Wal) -> None:
         """One turn was in vain: readers may overlap without a gap."""
         assert self._reader is not None
-        self._writer = self._writer or self._connect(busy="none", timeout=0.0)
+        assert self._writer is not None
         for _ in range(_LULLS):
             time.sleep(LULL_SECONDS)  # who reads an older state keeps that from being copied
             with Lull(self._writer, self._reader):
@@ -255,14 +317,10 @@ class Guard:
 
     def _shorten(self, wal: Wal) -> None:
         """Cut the file behind a WAL that was begun anew, as SQLite does at its limit."""
-        assert self._reader is not None
-        self._reader.execute("BEGIN IMMEDIATE")
-        try:
+        with self._write_lock():
             now = wal_of(self._database)
             if now is not None and now.salts != wal.salts and now.bytes < WAL_LIMIT_BYTES:
                 os.truncate(f"{self._database}-wal", WAL_LIMIT_BYTES)
-        finally:
-            self._reader.rollback()
 
     def _is_hopeless(self, wal: Wal, *, reads: bool) -> bool:
         return wal.bytes > WAL_LIMIT_BYTES and (

@@ -217,8 +217,9 @@ class Replicator:
         """Begin Litestream."""
         for replica in self._replicas:
             # What was written while it did not look is missing in what it has read.
-            is_kept = self._guards[replica.database].is_held
-            if self._is_reset_wanted or not continues(replica.database, is_kept=is_kept):
+            guard = self._guards[replica.database]
+            end, is_kept = guard.end(), guard.is_held
+            if self._is_reset_wanted or not continues(replica.database, end, is_kept=is_kept):
                 self._renew(replica.database)
                 forget(replica.database)
         if self._is_ending:
