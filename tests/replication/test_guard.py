@@ -168,7 +168,7 @@ def test_what_was_never_committed_is_not_in_the_replica(
     there = numbers(database)
     done = run("restore", "--from", store, tmp_path / "restored.db")
     assert done.returncode == 0, done.stderr
-    assert numbers(tmp_path / "restored.db") == there
+    assert numbers(tmp_path / "restored.db") == there, replicator.said
     with closing(oxlite.connect(tmp_path / "restored.db")) as restored:
         assert restored.execute("SELECT y FROM other").fetchall() == [(1,)]
 

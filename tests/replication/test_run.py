@@ -459,7 +459,7 @@ def test_writers_and_litestream_keep_peace(
     assert largest < 64 << 20
     found = sent(database, store, run)
     assert found == list(range(1, len(found) + 1))
-    assert len(found) >= last
+    assert len(found) >= last, replicator.said
 
 
 def test_a_crash_loop_is_slow_and_said(

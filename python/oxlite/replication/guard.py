@@ -35,6 +35,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -54,7 +55,7 @@ from oxlite.replication.generation import (
 )
 from oxlite.replication.lull import LULL_SECONDS, Lull
 
-__all__ = ["WAL_LIMIT_BYTES", "Guard"]
+__all__ = ["WAL_LIMIT_BYTES", "Committed", "Guard"]
 
 WAL_LIMIT_BYTES: Final = 64 << 20
 """``journal_size_limit`` of the production profiles."""
@@ -69,11 +70,26 @@ _PAUSE_AT_MOST_SECONDS: Final = 8.0
 _LULLS: Final = 3
 """In a turn: each comes about with a chance of a half, by who is quicker to get the write lock."""
 
+_READINGS: Final = 5
+_READING_SECONDS: Final = 0.05
 _LOCK_WITHIN_SECONDS: Final = 0.2
 _LOCK_PAUSE_SECONDS: Final = 0.0005
 _HOPELESS_SECONDS: Final = 60.0
 _FIRST_IN_WAL: Final = 124
 """The read lock of mark 1; that of mark 0, before it, is of those who read the database alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """How far a WAL is committed.
+
+    Attributes:
+        wal: It.
+        end: In bytes of its file, by its index.
+    """
+
+    wal: Wal
+    end: int
 
 
 class Guard:
@@ -122,6 +138,39 @@ class Guard:
             return None if wal is None or index is None else wal.end_of(index.frames)
         return None
 
+    def committed(self) -> Committed | None:
+        """What is committed in the WAL now; ``None`` if there is nothing that can be known."""
+        with self._lock, suppress(OSError, Torn):
+            for _ in range(_READINGS):
+                wal = wal_of(self._database)
+                index = read_wal_index(self._index)
+                after = wal_of(self._database)
+                if wal is None or index is None or not index.frames:
+                    return None
+                if after is not None and wal.salts == after.salts:
+                    return Committed(wal, wal.end_of(index.frames))
+        return None
+
+    def has_read(self, committed: Committed) -> bool:
+        """Whether Litestream has read all that was committed, as far as the WAL is still that one.
+
+        If it has read more than is committed now, and goes on to have, it has read what a writer
+        has left who was killed: the next look says that all is to be sent anew.
+        """
+        for _ in range(_READINGS):
+            try:
+                end = end_of_read(self._database, committed.wal)
+            except (OSError, struct.error):
+                return False
+            now = self.committed()
+            if now is None or now.wal.salts != committed.wal.salts:
+                return True  # nobody begins it anew before it was read
+            if (end or 0) <= now.end:
+                return (end or 0) >= committed.end
+            time.sleep(_READING_SECONDS)  # a writer may be about to enter it in the index
+        self._has_read_too_much = True
+        return False
+
     def renew(self) -> bool:
         """Copy all of the WAL, and cut it to nothing, so that nothing of it looks known.
 
@@ -152,7 +201,9 @@ class Guard:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
         with self._lock:
-            return self._look(reads=reads)
+            is_lost = self._look(reads=reads) or self._has_read_too_much
+            self._has_read_too_much = False
+            return is_lost
 
     def _look(self, *, reads: bool) -> bool:
         self._check_file()
@@ -166,8 +217,7 @@ class Guard:
             self._hold()
         if reads and self._is_due(wal):
             self._turn(wal)
-            is_lost |= self._is_lost() or self._has_read_too_much
-            self._has_read_too_much = False
+            is_lost |= self._is_lost()
         elif self._is_hopeless(wal, reads=reads):
             is_lost |= self._cut()
         return is_lost

@@ -114,6 +114,7 @@ class Replicator:
         self._begin_at: float | None = None
         self._files: dict[Path, tuple[int, int] | None] = {}
         self._is_reset_wanted = False
+        self._was_sent = False
         self._stop = threading.Event()
         self._guards: dict[Path, Guard] = {}
         self._signals: list[int] = []
@@ -179,6 +180,7 @@ class Replicator:
             self._await_first_sending(pool)
             if self._is_ending:
                 return 0
+            self._was_sent = True
             if command:
                 self._application = Child(command)
             sender.start()
@@ -213,17 +215,16 @@ class Replicator:
         with suppress(OSError):  # no room: whoever looks sees that it is old
             self._claims[database].write(state)
 
-    def _begin(self) -> None:
-        """Begin Litestream."""
+    def _begin(self, ends: float | None = None) -> None:
+        """Begin Litestream; not where it must wait for readers until a signal or a time ends it."""
         for replica in self._replicas:
             # What was written while it did not look is missing in what it has read.
             guard = self._guards[replica.database]
             end, is_kept = guard.end(), guard.is_held
             if self._is_reset_wanted or not continues(replica.database, end, is_kept=is_kept):
-                self._renew(replica.database)
+                if not self._renew(replica.database, ends):
+                    return
                 forget(replica.database)
-        if self._is_ending:
-            return
         self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
@@ -249,16 +250,20 @@ class Replicator:
         assert said is not None
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
 
-    def _renew(self, database: Path) -> None:
-        """See that Litestream finds nothing in the WAL that it seems to know."""
+    def _renew(self, database: Path, ends: float | None) -> bool:
+        """See that the WAL has nothing that Litestream seems to know; whether that could be done."""
         guard, told_at = self._guards[database], time.monotonic()
-        while wal_of(database) is not None and not guard.renew() and not self._is_ending:
+        while wal_of(database) is not None and not guard.renew():
+            if self._is_hurried(ends) if ends is not None else self._is_ending:
+                return False
             if time.monotonic() > told_at:
                 told_at = time.monotonic() + _TELL_SECONDS
                 _log.warning("%s is replicated again when nobody reads its WAL any more", database)
-            self._take_signals()
+            if ends is None:
+                self._take_signals()
             time.sleep(_LOOK_SECONDS)
         guard.hold()
+        return True
 
     def _await_first_sending(self, pool: ThreadPoolExecutor) -> None:
         """Wait until all that there is now is in the store."""
@@ -400,8 +405,12 @@ class Replicator:
 
     def _try_to_send(self, database: Path) -> str | None:
         """Have all sent that is committed; what went wrong, if anything."""
+        guard = self._guards[database]
+        committed = guard.committed()
         try:
             send_now(self._socket, database, seconds=self._pace.sent_within)
+            if committed is not None and not guard.has_read(committed):
+                raise LitestreamFailed("Litestream has sent something else than is committed")
         except LitestreamFailed as error:
             failure = self._litestream.without_secrets(str(error))
             # Why a store takes nothing is in its log alone, and there twice a minute.
@@ -430,11 +439,13 @@ class Replicator:
 
     def _end(self, pool: ThreadPoolExecutor) -> None:
         """Send what is left, and end Litestream; a signal to end that comes now ends it at once."""
+        self._signals.clear()
+        ends = time.monotonic() + self._pace.ends_within
+        if (self._program is None or self._is_reset_wanted) and self._was_sent:
+            self._begin_for_the_last(ends)
         program = self._program
         if program is None or program.status is not None:
             return
-        self._signals.clear()
-        ends = time.monotonic() + self._pace.ends_within
         left = {replica: pool.submit(self._send_last, replica) for replica in self._replicas}
         while not all(one.done() for one in left.values()) and not self._is_hurried(ends):
             reap([program])
@@ -456,9 +467,26 @@ class Replicator:
                 reap([program])
                 time.sleep(_LOOK_SECONDS / 10)
 
+    def _begin_for_the_last(self, ends: float) -> None:
+        """It was killed, or has ended, just now: what is left is sent all the same."""
+        program = self._program
+        while program is not None and program.status is None and not self._is_hurried(ends):
+            reap([program])
+            time.sleep(_LOOK_SECONDS / 10)
+        self._program = None
+        if not self._is_hurried(ends):
+            self._begin(ends)
+        if self._program is None:
+            _log.error("the last was not sent: Litestream could not be begun again")
+
     def _send_last(self, replica: Replica) -> str | None:
         began = time.time()
         failure = self._try_to_send(replica.database)
+        while failure is not None and time.monotonic() - self._begun < self._pace.answers_within:
+            time.sleep(_LOOK_SECONDS)  # it was begun just now
+            if self._signals:
+                break
+            failure = self._try_to_send(replica.database)
         if failure is None:
             state = self._states[replica.database]
             self._note(
