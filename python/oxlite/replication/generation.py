@@ -22,6 +22,7 @@ __all__ = [
     "continues",
     "end_of_read",
     "has_commit",
+    "has_noted",
     "has_unread",
     "identity",
     "wal_of",
@@ -127,7 +128,7 @@ def _read_last(database: Path) -> Iterator[_Read]:
 def continues(database: Path, end: int | None, *, is_kept: bool) -> bool:
     """Whether Litestream finds all that it has not read in the WAL that there is.
 
-    If it has noted nothing, there is nothing that could be missing.
+    If it has noted nothing, it asks its store for the last that it has sent, of any WAL.
 
     Args:
         database: Its file, resolved.
@@ -139,12 +140,15 @@ def continues(database: Path, end: int | None, *, is_kept: bool) -> bool:
         last = next(_read_last(database), None)
     except (OSError, struct.error):
         return False
-    if last is None:
-        return True
     wal = wal_of(database)
-    if wal is None or end is None or wal.salts != last.salts:
+    if last is None or wal is None or end is None or wal.salts != last.salts:
         return False
     return end >= last.end if is_kept else end == last.end
+
+
+def has_noted(database: Path) -> bool:
+    """Whether Litestream has noted anything of a database."""
+    return next((litestream_directory(database) / "ltx" / "0").glob("*.ltx"), None) is not None
 
 
 def end_of_read(database: Path, wal: Wal) -> int | None:

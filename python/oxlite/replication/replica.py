@@ -55,6 +55,15 @@ class Held:
     size: int
     single: dict[int, tuple[int, datetime]] = field(default_factory=dict, repr=False)
 
+    @property
+    def ahead(self) -> int | None:
+        """The number of a transaction that a whole copy reaches, though it was not sent by itself.
+
+        Litestream sends whole copies as soon as it has made them (0.5.17).
+        """
+        sent = max(self.single, default=0)
+        return self.last_transaction if self.last_transaction > sent else None
+
 
 def replicas_of(
     databases: Sequence[Path], to: str, *, directory: Path | None = None

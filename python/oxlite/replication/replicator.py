@@ -30,13 +30,13 @@ from oxlite.operations import Restored
 from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
-from oxlite.replication.errors import LitestreamFailed, ReplicationError
-from oxlite.replication.generation import continues, identity, wal_of
+from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreUnreachable
+from oxlite.replication.generation import continues, has_noted, identity, wal_of
 from oxlite.replication.guard import Guard
 from oxlite.replication.health import answers, read_now, send_now
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.recovery import forget, make_ready
-from oxlite.replication.replica import Replica
+from oxlite.replication.replica import Replica, held
 
 __all__ = ["Pace", "Replicator"]
 
@@ -115,6 +115,7 @@ class Replicator:
         self._files: dict[Path, tuple[int, int] | None] = {}
         self._is_reset_wanted = False
         self._was_sent = False
+        self._ahead: dict[Path, int] = {}
         self._stop = threading.Event()
         self._guards: dict[Path, Guard] = {}
         self._signals: list[int] = []
@@ -225,6 +226,17 @@ class Replicator:
                 if not self._renew(replica.database, ends):
                     return
                 forget(replica.database)
+            if not has_noted(replica.database):
+                try:
+                    found = held(self._litestream, replica.store)
+                except StoreUnreachable as error:  # Litestream could not begin either
+                    if not self._was_sent:
+                        raise
+                    _log.error("%s is not replicated: %s", replica.database, error)
+                    self._begin_at = time.monotonic() + self._pace.pauses[-1]
+                    return
+                if found is not None and found.ahead is not None:
+                    self._ahead[replica.database] = found.ahead
         self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
@@ -251,7 +263,7 @@ class Replicator:
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
 
     def _renew(self, database: Path, ends: float | None) -> bool:
-        """See that the WAL has nothing that Litestream seems to know; whether that could be done."""
+        """See that the WAL has nothing that Litestream seems to know, and whether it has not."""
         guard, told_at = self._guards[database], time.monotonic()
         while wal_of(database) is not None and not guard.renew():
             if self._is_hurried(ends) if ends is not None else self._is_ending:
@@ -270,15 +282,12 @@ class Replicator:
         waiting = list(self._replicas)
         ends = time.monotonic() + self._pace.begins_within
         while waiting and not self._is_ending:
+            self._look_at_the_start()
             began = time.time()
             replica = waiting[0]
             done = pool.submit(self._try_to_send, replica.database)
             while not done.done() and not self._is_ending:
-                self._look()
-                if self._program is None and self._is_reset_wanted:
-                    self._begin()
-                if self._program is None:
-                    raise LitestreamFailed("Litestream has ended at once: see what it has logged")
+                self._look_at_the_start()
                 time.sleep(_LOOK_SECONDS / 10)
             if not done.done():
                 return
@@ -292,6 +301,13 @@ class Replicator:
                 )
             else:
                 time.sleep(_LOOK_SECONDS)
+
+    def _look_at_the_start(self) -> None:
+        self._look()
+        if self._program is None and self._is_reset_wanted:
+            self._begin()
+        if self._program is None and not self._is_ending:
+            raise LitestreamFailed("Litestream has ended at once: see what it has logged")
 
     def _look_after(self) -> int:
         """Until the application has ended, or a signal has said to end."""
@@ -408,7 +424,9 @@ class Replicator:
         guard = self._guards[database]
         committed = guard.committed()
         try:
-            send_now(self._socket, database, seconds=self._pace.sent_within)
+            sent = send_now(self._socket, database, seconds=self._pace.sent_within)
+            if database in self._ahead:
+                self._go_beyond(database, sent)
             if committed is not None and not guard.has_read(committed):
                 raise LitestreamFailed("Litestream has sent something else than is committed")
         except LitestreamFailed as error:
@@ -419,6 +437,26 @@ class Replicator:
         if not database.exists():
             return f"there is no {database} any more: Litestream reads a file without a name"
         return None
+
+    def _go_beyond(self, database: Path, sent: int) -> None:
+        """Have all sent anew with a number that nothing in the store has.
+
+        Litestream goes on counting after the last transaction that was sent by itself. A whole copy
+        that another has made, and whose number is higher, would be taken for one of this line.
+
+        Raises:
+            LitestreamFailed: It is not sent yet.
+        """
+        ahead = self._ahead[database]
+        while sent <= ahead and not self._stop.is_set():
+            self._guards[database].commit_nothing()
+            sent = send_now(self._socket, database, seconds=self._pace.sent_within)
+        program = self._program
+        if sent > ahead and program is not None:
+            del self._ahead[database]
+            self._is_reset_wanted = True
+            program.signal(signal.SIGKILL)
+        raise LitestreamFailed("all is sent anew, beyond a copy that was there")
 
     def _send_one(self, replica: Replica) -> bool:
         began = time.time()
