@@ -1316,6 +1316,29 @@ class SerialExecutor:
         """The same, for what nobody waits for: it needs no loop."""
 
 @final
+class Parked:
+    """A connection that nobody uses, until it is lent or closed. Whoever forgets it closes it."""
+    def lend(self) -> Connection:
+        """The connection, as it was prepared, for any thread.
+
+        Raises `ProgrammingError` if it was lent or closed already.
+        """
+    def close(self) -> None:
+        """Closes the database. Nothing happens if it was lent or closed already."""
+
+def note_prepared(connection: Connection) -> None:
+    """Says that a connection is ready for its user: as it is now it may be handed over to the
+    next.
+    """
+def hand_over(connection: Connection) -> Parked | None:
+    """Closes a connection for whoever has it, and keeps the database open for the next one. An
+    open transaction is rolled back, and reads in the middle of their rows are ended.
+
+    `None` if that cannot be, so that it was closed: something was set, registered or
+    attached since `note_prepared`, or the database is in memory.
+    """
+
+@final
 class Connections:
     """Connections that work, or are lent."""
     def __new__(

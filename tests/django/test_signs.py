@@ -432,6 +432,17 @@ def test_manage_oxlite_replicates_the_database_of_the_settings(site: "Site") -> 
     assert site.manage("oxlite", "replicate", "--help").returncode == 0
 
 
+def test_manage_oxlite_takes_several_databases_where_they_can_be(site: "Site") -> None:
+    both = ["--database", "default", "--database", "default"]
+    done = site.manage("oxlite", *both, "doctor")
+    assert "doctor takes one database: write --database once" in done.stderr
+    pytest.importorskip("typer", reason="the extra oxlite[cli] is not installed")
+    store = str(site.folder / "store")
+    done = site.manage("oxlite", *both, "replicate", "--to", store, "--", "echo", "-x")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "-x\n"
+
+
 MISSING = """
 import sys
 class Missing:

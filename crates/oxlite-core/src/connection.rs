@@ -1,7 +1,10 @@
 //! A connection with its policy: opened by the rules of a profile, statements cached, implicit
-//! transactions begun as PEP 249 expects.
+//! transactions begun as PEP 249 expects; and handed over from one user to the next (`handover`).
+
+mod handover;
 
 use std::ffi::CStr;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +33,29 @@ use crate::write::queue::{QueueStatistics, Writer};
 use crate::write::shared_commit::{self, SharedCommit, SharedCommitStatistics};
 use crate::write::wal::{self, Log, WalStatistics};
 
-/// An open database connection.
+use handover::Changes;
+
+/// An open database connection, until it is closed or handed over.
 ///
 /// It may be shared between threads; whoever uses it holds its lock.
 pub struct Connection {
+    physical: Arc<Physical>,
+    /// Whether somebody else has it by now. Changed under the connection's lock.
+    is_over: AtomicBool,
+    /// Held while it is interrupted, and while it is handed over: so that nobody else is meant.
+    interrupting: Mutex<()>,
+}
+
+impl Deref for Connection {
+    type Target = Physical;
+
+    fn deref(&self) -> &Physical {
+        &self.physical
+    }
+}
+
+/// What stays when a connection is handed over.
+pub struct Physical {
     raw: oxlite_sqlite::Connection,
     statements: ConnectionCell<StatementCache>,
     profile: &'static Profile,
@@ -56,6 +78,7 @@ pub struct Connection {
     is_in_doubt: AtomicBool,
     /// Whether SQLite may call code of the application.
     has_callbacks: AtomicBool,
+    changes: Changes,
 }
 
 impl Connection {
@@ -115,7 +138,7 @@ impl Connection {
             activity::observe(&locked, activity.clone(), options.slow_statements);
             (applied, writer, log, activity, shared)
         };
-        Ok(Self {
+        Ok(Self::of(Arc::new(Physical {
             statements: raw.cell(StatementCache::new(options.cached_statements)),
             raw,
             profile: options.profile,
@@ -132,9 +155,90 @@ impl Connection {
             converted: applied.converted,
             is_in_doubt: AtomicBool::new(false),
             has_callbacks: AtomicBool::new(false),
-        })
+            changes: Changes::default(),
+        })))
     }
 
+    fn of(physical: Arc<Physical>) -> Self {
+        Self {
+            physical,
+            is_over: AtomicBool::new(false),
+            interrupting: Mutex::new(()),
+        }
+    }
+
+    /// Refuses one that somebody else has by now. Asked with the lock held.
+    #[inline]
+    fn unless_over<L>(&self, locked: Result<L, LockError>) -> Result<L, LockError> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Err(LockError::Closed),
+            false => locked,
+        }
+    }
+
+    /// Locks the connection, waiting while another thread holds it.
+    pub fn lock(&self) -> Result<Locked<'_>, LockError> {
+        self.unless_over(self.raw.lock())
+    }
+
+    /// Locks the connection; `None` when another thread holds it.
+    #[inline]
+    pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
+        Some(self.unless_over(self.raw.try_lock()?))
+    }
+
+    /// Locks the connection only to look at it, which is allowed in every callback.
+    pub fn glance(&self) -> Result<Glance<'_>, LockError> {
+        self.unless_over(self.raw.glance())
+    }
+
+    /// The same; `None` when another thread holds it.
+    pub fn try_glance(&self) -> Option<Result<Glance<'_>, LockError>> {
+        Some(self.unless_over(self.raw.try_glance()?))
+    }
+
+    /// Locks the target of a backup that is not finished, for a step of it.
+    pub fn lock_as_backup_target(&self) -> Result<BackupTarget<'_>, LockError> {
+        self.unless_over(self.raw.lock_as_backup_target())
+    }
+
+    /// The same; `None` when another thread holds it.
+    pub fn try_lock_as_backup_target(&self) -> Option<Result<BackupTarget<'_>, LockError>> {
+        Some(self.unless_over(self.raw.try_lock_as_backup_target()?))
+    }
+
+    /// Whether a transaction was open when somebody had the connection last; without waiting.
+    pub fn was_in_transaction(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed) && self.raw.was_in_transaction()
+    }
+
+    /// How many rows had been changed when somebody had the connection last; without waiting.
+    pub fn changes_so_far(&self) -> i64 {
+        self.raw.changes_so_far()
+    }
+
+    /// Whether it has been neither closed nor handed over.
+    pub fn is_open(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed) && self.raw.is_open()
+    }
+
+    /// Makes the statements that run now fail with `SQLITE_INTERRUPT`, also while they wait for a
+    /// lock; from any thread. `false` if the connection is closed, or inherited in a fork.
+    pub fn interrupt(&self) -> bool {
+        if self.raw.is_inherited() {
+            return false; // another thread of the parent may have had the lock that `wake` takes
+        }
+        let _until_then = self.interrupting.lock();
+        if self.is_over.load(Ordering::Relaxed) {
+            return false;
+        }
+        let is_open = self.raw.interrupt_handle().interrupt();
+        self.deadline.wake();
+        is_open
+    }
+}
+
+impl Physical {
     /// The profile it was opened with.
     pub fn profile(&self) -> &'static Profile {
         self.profile
@@ -163,6 +267,12 @@ impl Connection {
     /// Notes that SQLite may call code of the application from now on: functions, collations, hooks.
     pub fn note_callback(&self) {
         self.has_callbacks.store(true, Ordering::Relaxed);
+        self.changes.note();
+    }
+
+    /// Notes that it is no more as it was opened, in a way that only closing it undoes for whoever comes next.
+    pub fn note_change(&self) {
+        self.changes.note();
     }
 
     /// Whether that may be.
@@ -187,57 +297,6 @@ impl Connection {
     ) -> Option<OtherUsers> {
         let path = locked.path().filter(|path| is_wanted(path))?;
         other_users_of(path)
-    }
-
-    /// Locks the connection, waiting while another thread holds it.
-    pub fn lock(&self) -> Result<Locked<'_>, LockError> {
-        self.raw.lock()
-    }
-
-    /// Locks the connection; `None` when another thread holds it.
-    pub fn try_lock(&self) -> Option<Result<Locked<'_>, LockError>> {
-        self.raw.try_lock()
-    }
-
-    /// Locks the connection only to look at it, which is allowed in every callback.
-    pub fn glance(&self) -> Result<Glance<'_>, LockError> {
-        self.raw.glance()
-    }
-
-    /// The same; `None` when another thread holds it.
-    pub fn try_glance(&self) -> Option<Result<Glance<'_>, LockError>> {
-        self.raw.try_glance()
-    }
-
-    /// Whether a transaction was open when somebody had the connection last; without waiting.
-    pub fn was_in_transaction(&self) -> bool {
-        self.raw.was_in_transaction()
-    }
-
-    /// How many rows had been changed when somebody had the connection last; without waiting.
-    pub fn changes_so_far(&self) -> i64 {
-        self.raw.changes_so_far()
-    }
-
-    /// Locks the target of a backup that is not finished, for a step of it.
-    pub fn lock_as_backup_target(&self) -> Result<BackupTarget<'_>, LockError> {
-        self.raw.lock_as_backup_target()
-    }
-
-    /// The same; `None` when another thread holds it.
-    pub fn try_lock_as_backup_target(&self) -> Option<Result<BackupTarget<'_>, LockError>> {
-        self.raw.try_lock_as_backup_target()
-    }
-
-    /// Makes the statements that run now fail with `SQLITE_INTERRUPT`, also while they wait for a
-    /// lock; from any thread. `false` if the connection is closed, or inherited in a fork.
-    pub fn interrupt(&self) -> bool {
-        if self.raw.is_inherited() {
-            return false; // another thread of the parent may have had the lock that `wake` takes
-        }
-        let is_open = self.raw.interrupt_handle().interrupt();
-        self.deadline.wake();
-        is_open
     }
 
     /// Has the layer above asked at once whether what waits for a lock here may go on.
@@ -377,11 +436,6 @@ impl Connection {
         log.map(|log| log.statistics())
     }
 
-    /// Whether it has not been closed.
-    pub fn is_open(&self) -> bool {
-        self.raw.is_open()
-    }
-
     /// Whether it was opened before a fork, in the parent process, so that it cannot be used.
     pub fn is_inherited(&self) -> bool {
         self.raw.is_inherited()
@@ -427,7 +481,11 @@ impl Connection {
                 "You can only execute one statement at a time.".into(),
             ));
         }
-        Ok(Some(CachedStatement::new(statement, text, locked)))
+        let cached = CachedStatement::new(statement, text, locked);
+        if sql::may_set_when_prepared(text) {
+            self.changes.note();
+        }
+        Ok(Some(cached))
     }
 
     /// Whether the next step of `cached` does not wait for long without saying so first
@@ -450,6 +508,10 @@ impl Connection {
                 if self.uri {
                     self.may_share_cache.store(true, Ordering::Relaxed);
                 }
+                false
+            }
+            StatementKind::Setting => {
+                self.changes.note();
                 false
             }
             StatementKind::Other => false,
@@ -495,6 +557,7 @@ impl Connection {
     /// transaction.
     pub fn run_script(&self, locked: &Locked<'_>, script: &str, commits: bool) -> Result<()> {
         self.check_length(locked, script)?;
+        self.changes.note(); // it may have any statement in it
         if commits && !locked.is_autocommit() {
             self.run(locked, "COMMIT")?;
         }
@@ -551,7 +614,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for Physical {
     fn drop(&mut self) {
         if self.raw.is_inherited() {
             // Another thread of the parent may have been changing it when this child was forked.
@@ -565,7 +628,7 @@ impl Drop for Connection {
 
 /// A connection as it is when SQLite has refused something.
 struct Circumstances<'c> {
-    connection: &'c Connection,
+    connection: &'c Physical,
     locked: &'c Locked<'c>,
 }
 

@@ -9,6 +9,7 @@ mod callbacks;
 mod checkpoints;
 mod copies;
 mod functions;
+mod handover;
 mod sessions;
 mod shortcuts;
 mod switches;
@@ -45,6 +46,7 @@ use crate::values::TextFactory;
 use crate::version;
 
 pub(crate) use attributes::setting_class;
+pub(crate) use handover::{Parked, hand_over, note_prepared};
 use transactions::{Autocommit, ImplicitLevel};
 
 /// The thread identity that stands for "any thread".
@@ -77,8 +79,17 @@ impl Opened {
     }
 }
 
+/// How a connection begins and ends its transactions, as it was opened.
+#[derive(Clone, Copy)]
+struct OpenedWith {
+    isolation_level: Option<IsolationLevel>,
+    transaction_control: TransactionControl,
+    statement_timeout: Option<Duration>,
+}
+
 /// What users set.
 struct Attributes {
+    opened_with: OpenedWith,
     isolation_level: Option<IsolationLevel>,
     transaction_control: TransactionControl,
     row_factory: Option<Py<PyAny>>,
@@ -91,13 +102,25 @@ struct Attributes {
 
 impl Attributes {
     fn new() -> Self {
+        Self::as_opened(
+            OpenedWith {
+                isolation_level: Some(IsolationLevel::Default),
+                transaction_control: TransactionControl::Legacy,
+                statement_timeout: None,
+            },
+            DetectTypes::default(),
+        )
+    }
+
+    fn as_opened(opened_with: OpenedWith, detect_types: DetectTypes) -> Self {
         Self {
-            isolation_level: Some(IsolationLevel::Default),
-            transaction_control: TransactionControl::Legacy,
+            opened_with,
+            isolation_level: opened_with.isolation_level,
+            transaction_control: opened_with.transaction_control,
             row_factory: None,
             text_factory: None,
-            detect_types: DetectTypes::default(),
-            statement_timeout: None,
+            detect_types,
+            statement_timeout: opened_with.statement_timeout,
             callables: Callables::default(),
         }
     }
@@ -202,6 +225,7 @@ impl Connection {
     /// Has it only read, until it is closed.
     pub(crate) fn only_read(&self, py: Python<'_>) -> PyResult<()> {
         let locked = lock(py, self.core()?)?;
+        self.core()?.note_change();
         locked
             .only_read()
             .map_err(|error| from_sqlite(py, &error))?;
@@ -360,13 +384,12 @@ fn initialize(
     let py = object.py();
     let _ = factory; // `connect` has already chosen this class by it.
     let mut extras = Extras::named(py, keywords)?;
-    let mut attributes = Attributes {
+    let opened_with = OpenedWith {
         isolation_level: isolation_level.0,
         transaction_control: autocommit.0,
-        detect_types: DetectTypes::from_flags(detect_types),
         statement_timeout: extras.statement_timeout,
-        ..Attributes::new()
     };
+    let mut attributes = Attributes::as_opened(opened_with, DetectTypes::from_flags(detect_types));
     let busy_handler = extras.busy_handler.take().map(Callable::new);
     let extensions = extras.extensions.take();
     let wait = busy_handler.clone().map(callback::busy_handler);

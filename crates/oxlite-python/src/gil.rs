@@ -142,6 +142,11 @@ pub(crate) fn close(py: Python<'_>, core: &Core, locked: Locked<'_>) -> oxlite_c
     detached_to_the_end(py, locked, |locked| core.close(locked))
 }
 
+/// Hands a connection over without the GIL: a transaction that is open is rolled back.
+pub(crate) fn hand_over(py: Python<'_>, core: &Core, locked: Locked<'_>) -> Option<Core> {
+    detached_to_the_end(py, locked, |locked| core.hand_over(locked))
+}
+
 /// Waits for the connection's lock without the GIL. Refused while the interpreter is ending: whoever
 /// has it goes on no more.
 pub(crate) fn wait_for<'c>(

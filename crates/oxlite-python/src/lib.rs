@@ -86,7 +86,7 @@ mod native {
         Absent, Change, Conflict, concat_changesets, invert_changeset, read_changeset,
     };
     #[pymodule_export]
-    use crate::connection::{Connection, connect};
+    use crate::connection::{Connection, Parked, connect, hand_over, note_prepared};
     #[pymodule_export]
     use crate::cursor::Cursor;
     #[pymodule_export]

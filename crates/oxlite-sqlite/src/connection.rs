@@ -365,7 +365,7 @@ impl<'c> Locked<'c> {
 
     /// Whether there are sessions, other than those that can be deleted now since their owner is
     /// gone.
-    pub(crate) fn has_sessions(&self) -> bool {
+    pub fn has_sessions(&self) -> bool {
         // Who holds the only guard calls us, so no statement up the stack is recording a change: no
         // callback can get hold of an outer guard.
         self.handle.finalize_orphans(1);
@@ -391,7 +391,7 @@ impl<'c> Locked<'c> {
     }
 
     /// Whether it is source or target of a backup that is not finished.
-    pub(crate) fn has_backups(&self) -> bool {
+    pub fn has_backups(&self) -> bool {
         self.state.backups.get() > 0
     }
 

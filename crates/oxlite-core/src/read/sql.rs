@@ -24,6 +24,8 @@ pub enum StatementKind {
     DataModification,
     /// ATTACH.
     Attach,
+    /// A PRAGMA that may set something of the connection.
+    Setting,
     /// Anything else.
     Other,
 }
@@ -37,10 +39,61 @@ impl StatementKind {
             Self::DataModification
         } else if begins_with_one_of(first_statement(sql.as_bytes()), &["ATTACH"]) {
             Self::Attach
+        } else if begins_with_one_of(first_statement(sql.as_bytes()), &["PRAGMA"]) && may_set(sql) {
+            Self::Setting
         } else {
             Self::Other
         }
     }
+}
+
+/// The pragmas with a value that set nothing of the connection, and `query_only`, which is known.
+const SET_NOTHING: [&str; 14] = [
+    "application_id",
+    "data_version",
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "optimize",
+    "query_only",
+    "quick_check",
+    "table_info",
+    "table_xinfo",
+    "user_version",
+];
+
+/// Whether preparing it may set something: SQLite carries some pragmas out then, also where they are only explained.
+pub(crate) fn may_set_when_prepared(sql: &str) -> bool {
+    let text = first_statement(sql.as_bytes());
+    let is_explained = begins_with_one_of(text, &["EXPLAIN"]);
+    let pragma = b"PRAGMA";
+    StatementKind::of(sql) == StatementKind::Setting
+        || is_explained
+            && text
+                .windows(pragma.len())
+                .any(|part| part.eq_ignore_ascii_case(pragma))
+}
+
+/// Whether a pragma may set something: one without a value asks.
+fn may_set(pragma: &str) -> bool {
+    if pragma.contains("--") || pragma.contains("/*") {
+        return true; // a comment may look like a name
+    }
+    let Some(end) = pragma.find(['=', '(']) else {
+        return false;
+    };
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let before = pragma[..end].trim_end();
+    let name = before
+        .rsplit(|letter| !is_of_name(letter))
+        .next()
+        .unwrap_or_default();
+    !SET_NOTHING
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]
@@ -60,6 +113,31 @@ mod tests {
         );
         assert_eq!(StatementKind::of("; ATTACH ? AS a"), StatementKind::Attach);
         assert_eq!(StatementKind::of(";INSERT"), StatementKind::Other);
+    }
+
+    #[test]
+    fn pragmas_that_set_something_are_known() {
+        for sets in [
+            "PRAGMA foreign_keys = 0",
+            "pragma main.cache_size(-3)",
+            ";PRAGMA case_sensitive_like=1",
+            "PRAGMA foreign_keys -- query_only\n = 0",
+            "PRAGMA foreign_keys /* query_only */ = 0",
+        ] {
+            assert_eq!(StatementKind::of(sets), StatementKind::Setting, "{sets}");
+            assert!(may_set_when_prepared(sets), "{sets}");
+        }
+        for asks in [
+            "PRAGMA foreign_keys",
+            "PRAGMA table_info(t)",
+            "PRAGMA main . query_only = 1",
+            "PRAGMA user_version=3",
+        ] {
+            assert_eq!(StatementKind::of(asks), StatementKind::Other, "{asks}");
+            assert!(!may_set_when_prepared(asks), "{asks}");
+        }
+        assert!(may_set_when_prepared("EXPLAIN PRAGMA cache_size = 3"));
+        assert!(!may_set_when_prepared("EXPLAIN QUERY PLAN SELECT f(a) = 1"));
     }
 
     #[test]

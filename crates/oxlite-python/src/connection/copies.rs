@@ -97,7 +97,8 @@ impl Connection {
             Err(_) => bytes_like(data)?,
         };
         let content = content.as_bytes();
-        self.on_locked(py, |_, locked| {
+        self.on_locked(py, |core, locked| {
+            core.note_change();
             detached(py, locked, |locked| locked.deserialize(&schema, content))
                 .map_err(|error| from_sqlite(py, &error))
         })

@@ -35,7 +35,10 @@ impl Connection {
     /// before; a negative `limit` changes nothing.
     #[pyo3(signature = (category, limit, /))]
     fn setlimit(&self, py: Python<'_>, category: i32, limit: i32) -> PyResult<i32> {
-        self.on_locked(py, |_, locked| {
+        self.on_locked(py, |core, locked| {
+            if limit >= 0 {
+                core.note_change();
+            }
             locked
                 .set_limit(category, limit)
                 .ok_or_else(|| ProgrammingError::new_err("'category' is out of bounds"))
@@ -51,6 +54,7 @@ impl Connection {
     /// Turns one of SQLite's switches on or off.
     #[pyo3(signature = (op, enable = Truth(true), /))]
     fn setconfig(&self, py: Python<'_>, op: i32, enable: Truth) -> PyResult<()> {
+        self.core()?.note_change();
         if self.config(py, op, Some(enable.0))? == enable.0 {
             return Ok(());
         }
@@ -67,7 +71,8 @@ impl Connection {
         let py = slf.py();
         slf.get().check_open(py)?;
         audit(py, ("sqlite3.enable_load_extension", slf, enable.0))?;
-        slf.get().on_locked(py, |_, locked| {
+        slf.get().on_locked(py, |core, locked| {
+            core.note_change();
             locked
                 .enable_load_extension(enable.0)
                 .map_err(|_| OperationalError::new_err("Error enabling load extension"))
@@ -82,7 +87,8 @@ impl Connection {
         slf.get().check_open(py)?;
         audit(py, ("sqlite3.load_extension", slf, name))?;
         let extension = extension::Extension::at(name, entrypoint)?;
-        slf.get().on_locked(py, |_, locked| {
+        slf.get().on_locked(py, |core, locked| {
+            core.note_change();
             extension
                 .load(py, locked)
                 .map_err(|error| from_sqlite(py, &error))

@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from types import TracebackType
@@ -29,6 +30,7 @@ from django.utils.dateparse import parse_date, parse_datetime, parse_time
 from django.utils.functional import cached_property
 
 import oxlite
+from oxlite import _native
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
 from oxlite.connection import confine
 from oxlite.django.current_transaction import note_beginning
@@ -39,6 +41,7 @@ from oxlite.django.sqlite3.features import DatabaseFeatures
 from oxlite.django.sqlite3.introspection import DatabaseIntrospection
 from oxlite.django.sqlite3.operations import DatabaseOperations
 from oxlite.django.sqlite3.options import check_options
+from oxlite.django.sqlite3.parked import Limits, identity, limits, parked_connections
 from oxlite.django.sqlite3.schema import DatabaseSchemaEditor
 from oxlite.django.sqlite3.validation import DatabaseValidation
 
@@ -91,6 +94,16 @@ _FORKED_IN_MEMORY: Final = (
     " And a database in memory is one process's alone: name a file, in tests as"
     " settings.DATABASES[{alias!r}]['TEST']['NAME']."
 )
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a connection is parked."""
+
+    key: str
+    name: str
+    limits: Limits
+    file: tuple[int, int] | None = None
 
 
 class _Process:
@@ -149,6 +162,9 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._changes_before = 0  # the transaction that is open
         self._changes_taken_back = 0
         self._generation = _Process.generation
+        self._limits: Limits | None = None
+        self._place: _Place | None = None
+        self._is_prepared = False
 
     def get_connection_params(self) -> dict[str, Any]:
         """The arguments for ``oxlite.connect``.
@@ -167,24 +183,43 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         arguments["pragmas"] = {**own, **(arguments.get("pragmas") or {})}
         if self.keeps_journal:
             arguments["journal"] = "keep"
+        self._limits = limits(arguments.pop("pool", True))
         return arguments
 
     @async_unsafe
     def connect(self) -> None:
         """Open the connection, and do what receivers of ``connection_created`` do with it."""
         # Their transactions are not the one that a request only reads in.
+        self._is_prepared = False
         with without_read_only_next():
             super().connect()
         self._never_writes = _refuses_writes(self.connection)
+        if self._place is not None and type(self.connection) is Database.Connection:
+            _native.note_prepared(self.connection)
+            self._is_prepared = True
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> oxlite.Connection:
-        """Open a connection, with Django's functions and what ``init_command`` says.
+        """A connection with Django's functions and what ``init_command`` says: parked, or opened.
 
         Raises:
             django.core.exceptions.ImproperlyConfigured: The driver does not take an option's value.
             oxlite.sqlite3.Error: The database cannot be opened; the message says why.
         """
+        self._place = self._parking_place(conn_params)
+        connection = self._parked()
+        if connection is None:
+            connection = self._open(conn_params)
+            self._note_file()
+        self._generation = _Process.generation
+        self._only_reads = False
+        self._read_only_savepoint = None
+        self._changes_before = self._changes_taken_back = 0
+        if not self.allow_thread_sharing:
+            confine(connection, True)
+        return connection
+
+    def _open(self, conn_params: dict[str, Any]) -> oxlite.Connection:
         try:
             connection = oxlite.connect(**conn_params)
         except (ValueError, TypeError) as error:
@@ -205,13 +240,39 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         except BaseException:
             connection.close()
             raise
-        self._generation = _Process.generation
-        self._only_reads = False
-        self._read_only_savepoint = None
-        self._changes_before = self._changes_taken_back = 0
-        if not self.allow_thread_sharing:
-            confine(connection, True)
         return connection
+
+    def _parking_place(self, conn_params: dict[str, Any]) -> "_Place | None":
+        """Where such a connection may be parked; ``None`` if nowhere."""
+        name = str(conn_params["database"])
+        if (
+            self._limits is None
+            or self.keeps_journal  # its authorizer is this object's
+            or self.is_in_memory_db()
+            or name.startswith("file:")  # it may lead to anything
+            or not name
+        ):
+            return None
+        return _Place(repr((conn_params, self.init_commands)), name, self._limits)
+
+    def _parked(self) -> oxlite.Connection | None:
+        place = self._place
+        if place is None:
+            return None
+        place.file = identity(place.name)
+        return place.file and parked_connections.take(self.alias, place.key, place.file)
+
+    def _note_file(self) -> None:
+        """Which file was opened: sure if its name has led to none before, or to the same one."""
+        if (place := self._place) is not None:
+            found = identity(place.name)
+            if found is None or place.file not in (None, found):
+                self._place = None
+            place.file = found
+
+    def close_pool(self) -> None:
+        """Close the connections to this database that are parked in this process."""
+        parked_connections.close(self.alias)
 
     def inc_thread_sharing(self) -> None:
         """Let other threads use the connection."""
@@ -276,8 +337,18 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         return self.connection is not None and self._generation != _Process.generation
 
     def _close(self) -> None:
-        if self._generation == _Process.generation:
+        if self._generation != _Process.generation:
+            return
+        place, self._place = self._place, None
+        is_prepared, self._is_prepared = self._is_prepared, False
+        is_sound = is_prepared and not (self.errors_occurred or self.in_atomic_block)
+        if place is None or place.file is None or not is_sound:
             super()._close()
+            return
+        with self.wrap_database_errors:
+            parked_connections.park(
+                self.alias, place.key, place.file, self.connection, place.limits
+            )
 
     def is_usable(self) -> bool:
         """Whether there is a connection that answers: not after a COMMIT of unknown outcome."""

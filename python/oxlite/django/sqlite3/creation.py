@@ -36,6 +36,7 @@ class DatabaseCreation(StockDatabaseCreation):
     _images: ClassVar[dict[str, bytes]] = {}
 
     def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
+        self.connection.close_pool()
         name: str = super()._create_test_db(verbosity, autoclobber, keepdb)
         self._remove_what_is_left(name)
         return name
@@ -54,6 +55,7 @@ class DatabaseCreation(StockDatabaseCreation):
         return clone
 
     def _clone_test_db(self, suffix: str, verbosity: int, keepdb: bool = False) -> None:
+        self.connection.close_pool()
         source = self.connection.settings_dict["NAME"]
         target = self.get_test_db_clone_settings(suffix)["NAME"]
         in_memory = self.is_in_memory_db(source)
@@ -73,6 +75,7 @@ class DatabaseCreation(StockDatabaseCreation):
             self.connection.connection.backup(clone)
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:
+        self.connection.close_pool()
         super()._destroy_test_db(test_database_name, verbosity)
         self._images.pop(test_database_name, None)
         self._remove_what_is_left(test_database_name)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 
+from oxlite.django.sqlite3.parked import accepts_pool
 from oxlite.schema import URI_PARAMETERS, accepts, options
 
 __all__ = ["OPTIONS", "check_options"]
@@ -47,6 +48,7 @@ OPTIONS: Final[Mapping[str, _Wanted]] = {
         "'DEFERRED', 'IMMEDIATE', 'EXCLUSIVE' or None",
         lambda value: value is None or isinstance(value, str),
     ),
+    "pool": _Wanted("True, False, or {'max_size': …, 'max_idle': seconds}", accepts_pool),
     **_of_driver(),
 }
 """The options there are."""
@@ -61,7 +63,6 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "conn_max_age": "write CONN_MAX_AGE beside OPTIONS",
     "database": "write NAME beside OPTIONS",
     "isolation_level": "write transaction_mode",
-    "pool": "every thread has its connection; write CONN_MAX_AGE beside OPTIONS to keep it",
     "read_only": "it is oxlite.django.read_only(), or the middleware"
     " oxlite.django.middleware.ReadOnlyMiddleware",
     "readers": "it is an argument of oxlite.Database; here every thread has its connection",

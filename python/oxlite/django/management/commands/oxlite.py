@@ -51,9 +51,9 @@ class Command(BaseCommand):
         """Declare them: the aliases of database and cache, and all that is handed on."""
         parser.add_argument(
             "--database",
-            default=DEFAULT_DB_ALIAS,
+            action="append",
             choices=tuple(connections),
-            help="the alias of the database; it stands before the command",
+            help="the alias of the database; it stands before the command. replicate takes several",
         )
         parser.add_argument(
             "--cache",
@@ -81,11 +81,11 @@ class Command(BaseCommand):
             "--help" in command[: command.index("--")] if "--" in command else ("--help" in command)
         )
         if takes_a_database and not is_help:
-            alias = options["database"]
-            file = database_file(connections[alias].settings_dict["NAME"])
-            if file is None:
-                raise CommandError(f"settings.DATABASES[{alias!r}]['NAME'] names no file")
-            command.insert(_DATABASE_COMES_AFTER.get(name, len(command)), str(file))
+            aliases = options["database"] or [DEFAULT_DB_ALIAS]
+            if len(aliases) > 1 and name != "replicate":
+                raise CommandError(f"{name} takes one database: write --database once")
+            place = _DATABASE_COMES_AFTER.get(name, len(command))
+            command[place:place] = map(_file, aliases)
         if command[:1] == [_TAKES_A_CACHE] and len(command) > 1 and "--help" not in command:
             alias = options["cache"]
             backend = caches[alias]
@@ -100,6 +100,14 @@ class Command(BaseCommand):
         code = _run(whole)
         if code:
             sys.exit(code)
+
+
+def _file(alias: str) -> str:
+    """The file of a database. Raises ``CommandError`` if it is in none."""
+    file = database_file(connections[alias].settings_dict["NAME"])
+    if file is None:
+        raise CommandError(f"settings.DATABASES[{alias!r}]['NAME'] names no file")
+    return str(file)
 
 
 def _complete_replicate(command: list[str]) -> bool:
