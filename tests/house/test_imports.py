@@ -31,6 +31,7 @@ BELOW: dict[str, set[str]] = {
     "schema": DRIVER,
     "retries": DRIVER,
     "notifications": DRIVER | {"connection"},
+    "arrays": set(),
     "bell": set(),
     "file_locks": set(),
     "own_tables": DRIVER | {DOOR, "aio"},
@@ -45,8 +46,8 @@ BELOW: dict[str, set[str]] = {
     "operations": DRIVER | {DOOR, "environment", "file_locks"},
     "replication": DRIVER | {DOOR, "file_locks", "operations"},
     "django": DRIVER
-    | {DOOR, "cable", "cache", "connection", "environment", "notifications", "operations"}
-    | {"own_tables", "retries", "schema", "tasks"},
+    | {DOOR, "arrays", "cable", "cache", "connection", "environment", "notifications"}
+    | {"operations", "own_tables", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "operations", "tasks"} | FACES,
     "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "replication", "tasks"}

@@ -1,4 +1,4 @@
-"""The schema editor: Django's own, with values adapted by Oxlite's driver."""
+"""The schema editor: Django's own, with values adapted by Oxlite's driver, and ``ArrayIndex``."""
 
 from contextlib import suppress
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.db.backends.sqlite3.schema import DatabaseSchemaEditor as StockDatabaseSchemaEditor
 
 from oxlite import sqlite3
+from oxlite.django.indexes import ArrayIndex, IndexStatements
 
 __all__ = ["DatabaseSchemaEditor"]
 
@@ -23,3 +24,22 @@ class DatabaseSchemaEditor(StockDatabaseSchemaEditor):
             value = sqlite3.adapt(value)
         quoted: str = super().quote_value(value)
         return quoted
+
+    def execute(self, sql: Any, params: Any = ()) -> None:
+        """Run a statement, or each of several that make an index."""
+        if isinstance(sql, IndexStatements):
+            for statement in sql.statements():
+                super().execute(statement, params)
+        else:
+            super().execute(sql, params)
+
+    def delete_model(self, model: Any, *args: Any, **kwargs: Any) -> None:
+        """Remove a table, and the tables of its indexes."""
+        self.forget_array_indexes(model)
+        super().delete_model(model, *args, **kwargs)
+
+    def forget_array_indexes(self, model: Any) -> None:
+        """Remove the tables of a model's indexes. They are made anew with its table."""
+        for index in model._meta.indexes:
+            if isinstance(index, ArrayIndex):
+                self.execute(index.remove_sql(model, self), params=None)

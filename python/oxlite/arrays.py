@@ -1,0 +1,267 @@
+"""Arrays as JSON text: how they are written, and in SQL what PostgreSQL's arrays can do.
+
+``oxlite.django.fields`` and ``oxlite.sqlalchemy.arrays`` put their operands into this SQL.
+
+Invariants: each operand stands in what is made once, in the order of the arguments, so that the
+parameters in it keep their places; what is made is one expression, and NULL if an operand is NULL;
+NULL is no element that anything is equal to, as in PostgreSQL. An array is written in one way (no
+spaces, no escapes that need not be), so equal arrays are equal texts.
+
+Sources: https://www.postgresql.org/docs/current/functions-array.html, https://sqlite.org/json1.html
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+__all__ = [
+    "array_text",
+    "compared",
+    "constraint",
+    "contains",
+    "decimal_text",
+    "element",
+    "elements",
+    "every_element",
+    "length",
+    "overlaps",
+    "part",
+    "some_element",
+    "value_of",
+    "written",
+]
+
+_LARGEST: Final = 2**63 - 1
+
+# Of arrays in arrays all elements, which is what PostgreSQL looks at.
+_ELEMENTS: Final = "FROM json_tree({}) WHERE type <> 'array'"
+
+
+def array_text(values: Iterable[Any], adapt: Callable[[Any], Any] | None = None) -> str:
+    """An array as it is written.
+
+    Args:
+        values: Its elements: numbers, texts, truth values, ``None``, bytes (written as hexadecimal
+            digits), and lists of them.
+        adapt: Called with what is none of these, for what is to be written.
+
+    Raises:
+        OverflowError: An integer has more than 64 bits: SQLite would compare it as a float.
+        ValueError: A float is infinite or no number, which JSON has no word for.
+        TypeError: An element is nothing that JSON has.
+    """
+    values = list(values)
+    _refuse_large(values)
+
+    def plain(value: Any) -> Any:  # noqa: ANN401 - whatever is in the list
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value).hex().upper()
+        if adapt is None:
+            raise TypeError(f"an array cannot have an element of type {type(value).__name__}")
+        adapted = adapt(value)
+        if adapted is value:
+            raise TypeError(f"an array cannot have an element of type {type(value).__name__}")
+        return adapted
+
+    try:
+        return json.dumps(
+            values, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=plain
+        )
+    except ValueError as error:
+        if "float" not in str(error):  # a list that contains itself
+            raise
+        raise ValueError("an array has neither infinite floats nor NaN: JSON has none") from error
+
+
+def _refuse_large(values: Iterable[Any]) -> None:
+    for value in values:
+        if isinstance(value, int):
+            if not -_LARGEST - 1 <= value <= _LARGEST:
+                raise OverflowError("Python int too large for an element of an array: 64 bits")
+        elif isinstance(value, list | tuple):
+            _refuse_large(value)
+
+
+def decimal_text(value: Decimal, digits: int | None) -> str:
+    """A decimal as it is written: equal ones are equal texts.
+
+    Args:
+        value: The number.
+        digits: How many it has after the point; ``None``: as many as it needs.
+    """
+    return f"{value.normalize():f}" if digits is None else f"{value:.{digits}f}"
+
+
+def constraint(column: str, size: int | None = None) -> str:
+    """What a CHECK says of a column: an array or NULL, written in the one way, not too long.
+
+    Args:
+        column: Its name, quoted.
+        size: How many elements it has at most.
+    """
+    # AND may look at both sides, and json_type() fails for what is no JSON; CASE does not.
+    rules = [f"json_type({column}) = 'array'", f"json({column}) = {column}"]
+    if size is not None:
+        rules.append(f"json_array_length({column}) <= {size:d}")
+    return f"CASE WHEN json_valid({column}) THEN {' AND '.join(rules)} ELSE {column} IS NULL END"
+
+
+def elements(array: str, *, with_null: bool = False) -> str:
+    """A SELECT of an array's elements: one column, ``atom``.
+
+    Args:
+        array: SQL of it.
+        with_null: NULL is among them.
+    """
+    select = f"SELECT atom {_ELEMENTS.format(array)}"
+    return select if with_null else f"{select} AND atom IS NOT NULL"
+
+
+def contains(array: str, others: str) -> str:
+    """Whether an array has each element of another one."""
+    return _of_two(array, others, f"NOT EXISTS ({_OTHERS} EXCEPT {_ARRAYS})")
+
+
+def overlaps(array: str, others: str) -> str:
+    """Whether two arrays have an element in common."""
+    return _of_two(array, others, f"EXISTS ({_OTHERS} INTERSECT {_ARRAYS})")
+
+
+_ARRAYS: Final = elements("of_array")
+_OTHERS: Final = elements("of_others", with_null=True)
+
+
+def _of_two(array: str, others: str, answer: str) -> str:
+    return (
+        "(SELECT CASE WHEN of_array IS NOT NULL AND of_others IS NOT NULL THEN"
+        f" {answer} END FROM (SELECT {array} AS of_array, {others} AS of_others))"
+    )
+
+
+_NUMBERED: Final = (
+    "SELECT row_number() OVER (ORDER BY id) AS place, {value} AS value"
+    " FROM json_tree({array}) WHERE type <> 'array'"
+)
+
+
+def compared(array: str, others: str, value: str = "atom") -> str:
+    """-1, 0 or 1: how an array compares with another one, by the first elements that differ.
+
+    NULL is greater than any other element, and an array greater than one that it begins with.
+
+    Args:
+        array: SQL of the one.
+        others: SQL of the other one.
+        value: What is compared of an element, ``atom``.
+    """
+    mine = _NUMBERED.format(array="of_array", value=value)
+    theirs = _NUMBERED.format(array="of_others", value=value)
+    return _of_two(
+        array,
+        others,
+        "coalesce((SELECT CASE WHEN mine.place IS NULL THEN -1 WHEN theirs.place IS NULL THEN 1"
+        " WHEN mine.value IS NULL THEN 1 WHEN theirs.value IS NULL THEN -1"
+        " WHEN mine.value > theirs.value THEN 1 ELSE -1 END"
+        f" FROM ({mine}) AS mine FULL JOIN ({theirs}) AS theirs ON mine.place = theirs.place"
+        " WHERE mine.place IS NULL OR theirs.place IS NULL OR mine.value IS NOT theirs.value"
+        " ORDER BY coalesce(mine.place, theirs.place) LIMIT 1), 0)",
+    )
+
+
+def length(array: str) -> str:
+    """How many elements an array has; of arrays in an array, how many arrays."""
+    return f"json_array_length({array})"
+
+
+def element(array: str, index: str) -> str:
+    """One element, by its place: 0 is the first. NULL where there is none.
+
+    Args:
+        array: SQL of the array.
+        index: SQL of the place; digits, or an expression.
+    """
+    if index.isdigit():
+        return f"json_extract({array}, '$[{index}]')"
+    # A place before the first is no path of SQLite's; without a path the answer is NULL.
+    place = f"(SELECT place FROM (SELECT {index} AS place) WHERE place >= 0)"
+    return f"json_extract({array}, '$[' || {place} || ']')"
+
+
+def part(array: str, first: str | None, end: str | None) -> str:
+    """An array of the elements from a place on, up to another one that does not belong to it.
+
+    Args:
+        array: SQL of the array.
+        first: SQL of the first place, 0 being that of the first element; ``None``: the beginning.
+        end: SQL of the place at which it ends; ``None``: that of the array.
+    """
+    bounds = []
+    if first is not None:
+        bounds.append(f"key >= {first}")
+    if end is not None:
+        bounds.append(f"key < {end}")
+    where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
+    # As they are written, by ->: a value that is made JSON again may be a float of other digits.
+    return (
+        "(SELECT CASE WHEN of_array IS NOT NULL THEN (SELECT"
+        " '[' || coalesce(group_concat(of_array -> fullkey, ',' ORDER BY key), '') || ']'"
+        f" FROM json_each(of_array){where}) END FROM (SELECT {array} AS of_array))"
+    )
+
+
+def some_element(value: str, operator: str, array: str) -> str:
+    """Whether a value compares so with an element of an array: ``value = ANY(array)``."""
+    condition = f"of_value {operator} atom"
+    return _of_each(value, array, f"EXISTS (SELECT 1 {_IN_ARRAY} AND {condition})")
+
+
+def every_element(value: str, operator: str, array: str) -> str:
+    """Whether a value compares so with each element of an array: ``value = ALL(array)``."""
+    condition = f"(of_value {operator} atom) IS NOT TRUE"
+    return _of_each(value, array, f"NOT EXISTS (SELECT 1 {_IN_ARRAY} AND {condition})")
+
+
+_IN_ARRAY: Final = _ELEMENTS.format("of_array")
+
+
+def _of_each(value: str, array: str, answer: str) -> str:
+    return (
+        f"(SELECT CASE WHEN of_array IS NOT NULL THEN {answer} END"
+        f" FROM (SELECT {value} AS of_value, {array} AS of_array))"
+    )
+
+
+def written(value: str, kind: str, digits: int | None = None) -> str:
+    """What is written of a value in a column, as an element of ``json_array()``.
+
+    Args:
+        value: SQL of it.
+        kind: ``"decimal"``, ``"truth"``, ``"bytes"``, ``"array"``, or what JSON has as SQLite has.
+        digits: How many a decimal has after the point; ``None``: as many as it needs.
+    """
+    # A subtype does not come out of a SELECT for certain; a text does.
+    if kind == "array":
+        return f"json({value})"
+    if kind == "truth":
+        return f"json(CASE {value} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
+    texts = {
+        # Without a percent sign, which some who pass SQL on take for a parameter.
+        "decimal": "CAST(n AS TEXT)" if digits is None else f"printf(char(37) || '.{digits}f', n)",
+        "bytes": "hex(n)",
+    }
+    if kind not in texts:
+        return value
+    return f"(SELECT {texts[kind]} FROM (SELECT {value} AS n) WHERE n IS NOT NULL)"
+
+
+def value_of(element: str, kind: str) -> str:
+    """The value of an element, as it is in a column of its own.
+
+    Args:
+        element: SQL of it.
+        kind: As for ``written``.
+    """
+    if kind == "decimal":
+        return f"CAST({element} AS NUMERIC)"
+    return f"unhex({element})" if kind == "bytes" else element

@@ -1,0 +1,659 @@
+"""``ArrayField``: what is kept, what is refused, and what queries answer, as PostgreSQL does."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.django import conftest
+from tests.django.conftest import Site
+
+MODELS = """
+from oxlite.django.fields import ArrayField
+
+class Post(models.Model):
+    tags = ArrayField(models.CharField(max_length=20), size=3, default=list, blank=True)
+
+class Row(models.Model):
+    numbers = ArrayField(models.IntegerField(), null=True, blank=True)
+    number = models.IntegerField(default=0)
+
+class Box(models.Model):
+    sides = ArrayField(ArrayField(models.IntegerField()))
+
+class Kinds(models.Model):
+    texts = ArrayField(models.TextField(null=True), default=list)
+    large = ArrayField(models.BigIntegerField(), default=list)
+    floats = ArrayField(models.FloatField(), default=list)
+    prices = ArrayField(models.DecimalField(max_digits=20, decimal_places=2), default=list)
+    price = models.DecimalField(max_digits=6, decimal_places=2, default=0)
+    days = ArrayField(models.DateField(), default=list)
+    moments = ArrayField(models.DateTimeField(), default=list)
+    times = ArrayField(models.TimeField(), default=list)
+    spans = ArrayField(models.DurationField(), default=list)
+    keys = ArrayField(models.UUIDField(), default=list)
+    flags = ArrayField(models.BooleanField(null=True), default=list)
+    blobs = ArrayField(models.BinaryField(), default=list)
+    things = ArrayField(models.JSONField(), default=list)
+    addresses = ArrayField(models.GenericIPAddressField(), default=list)
+    grid = ArrayField(ArrayField(models.DecimalField(max_digits=6, decimal_places=1)), default=list)
+"""
+
+START = """
+import json
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from uuid import UUID
+from django.core.exceptions import FieldError, ValidationError
+from django.db import DataError, IntegrityError, models
+from django.db.models import Exists, F, OuterRef, Q, Value
+from notes.models import Box, Kinds, Post, Row
+from oxlite.django.fields import ArrayField
+
+def refused(kind, function, *arguments):
+    try:
+        with transaction.atomic():
+            function(*arguments)
+    except kind as error:
+        return str(error)
+    raise AssertionError("it was not refused")
+
+def sql(statement, *parameters):
+    with connection.cursor() as cursor:
+        return cursor.execute(statement, parameters).fetchall()
+
+VALUES = {
+    "texts": ["", "a,b", 'a"b', "\\\\", "\\n\\t\\x1f", "é\U0001f600", "[1]", "null", None, "%s %"],
+    "large": [0, -1, 2**53 + 1, 2**63 - 1, -(2**63)],
+    "floats": [0.1, 1e300, 5e-324, 1.0, -0.0, 0.30000000000000004, 123456789012345.67],
+    "prices": [Decimal("123456789012345678.90"), Decimal("-0.01"), Decimal("1.50")],
+    "days": [date(1, 1, 1), date(2026, 2, 28)],
+    "moments": [
+        datetime(2026, 2, 28, 1, 2, 3, 4, timezone.utc), datetime(1999, 1, 1, tzinfo=timezone.utc)
+    ],
+    "times": [time(0, 0), time(23, 59, 59, 999999)],
+    "spans": [timedelta(days=-3, microseconds=1), timedelta()],
+    "keys": [UUID("12345678123456781234567812345678"), UUID(int=0)],
+    "flags": [True, False, None],
+    "blobs": [b"", b"\\x00\\xff"],
+    "things": [{"a": [1, None]}, [1], "x", 5],
+    "addresses": ["192.168.0.1", "::1"],
+    "grid": [[Decimal("1.5"), Decimal("-2.0")], [Decimal("0.0"), Decimal("9.9")]],
+}
+"""
+
+
+class ArraySite(Site):
+    """A site with arrays in its models, whose scripts begin with names for them."""
+
+    def run(self, script: str) -> str:
+        """What a script prints that runs in the site; it must end well."""
+        return super().run(START + script)
+
+
+def copied(folder: Path, to: Path) -> ArraySite:
+    """The copy of a site."""
+    site = ArraySite(to / "site")
+    shutil.copytree(folder, site.folder, dirs_exist_ok=True)
+    return site
+
+
+@pytest.fixture(scope="module")
+def with_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of such a site with its tables."""
+    site = ArraySite(tmp_path_factory.mktemp("arrays") / "site")
+    site.write("notes/models.py", conftest.MODELS + FUNCTION + MODELS)
+    site.migrate()
+    return site.folder
+
+
+@pytest.fixture
+def arrays(tmp_path: Path, with_tables: Path) -> ArraySite:
+    """A site with empty tables."""
+    return copied(with_tables, tmp_path)
+
+
+def test_a_value_of_each_kind_comes_back_as_it_was(arrays: ArraySite) -> None:
+    arrays.run("""
+kept = Kinds.objects.create(**VALUES)
+found = Kinds.objects.get()
+for name, value in VALUES.items():
+    assert repr(getattr(found, name)) == repr(value), (name, getattr(found, name))
+for name, value in VALUES.items():
+    (of_values,) = Kinds.objects.values_list(name, flat=True)
+    assert repr(of_values) == repr(value)
+    assert Kinds.objects.filter(**{name: value}).exists(), name
+    assert not Kinds.objects.exclude(**{name: value}).exists(), name
+    Kinds.objects.update(**{name: value})
+    Kinds.objects.filter(**{f"{name}__in": [value, []]}).get()
+Kinds.objects.bulk_update([found], list(VALUES))
+for name, value in VALUES.items():
+    assert repr(getattr(Kinds.objects.get(), name)) == repr(value), name
+""")
+
+
+def test_each_element_is_found_whatever_kind_it_is_of(arrays: ArraySite) -> None:
+    arrays.run("""
+Kinds.objects.create(**VALUES)
+Kinds.objects.create()
+for name, value in VALUES.items():
+    for number, each in enumerate(value):
+        if each is None:
+            continue
+        for lookup in ("contains", "overlap"):
+            assert Kinds.objects.filter(**{f"{name}__{lookup}": [each]}).count() == 1, (name, each)
+        if name != "grid":
+            # An object is a text, to JSON; Django takes such a text for a document.
+            found = Kinds.objects.filter(**{f"{name}__{number}__isnull": False})
+            (element,) = found.values_list(f"{name}__{number}", flat=True)
+            if name != "prices":
+                assert repr(element) == repr(each), (name, element)
+            if name not in ("things", "prices"):
+                assert found.filter(**{f"{name}__{number}": each}).count() == 1, (name, each)
+    assert Kinds.objects.filter(**{f"{name}__len": len(value)}).count() == 1
+    (some,) = Kinds.objects.filter(**{f"{name}__len__gt": 0}).values_list(f"{name}__1_3", flat=True)
+    assert repr(some) == repr(value[1:3]), (name, some)
+assert Kinds.objects.filter(prices__1__lt=0, prices__2__gt=Decimal("1.4")).count() == 1
+assert Kinds.objects.filter(grid__0__1=-2, grid__1__0_1=[0]).count() == 1
+""")
+
+
+# What PostgreSQL answers: the array, the lookup, its argument.
+ANSWERS = [
+    ([1, 2, 3], "contains", [2], True),
+    ([1, 2, 3], "contains", [3, 1, 3], True),
+    ([1, 2, 3], "contains", [1, 4], False),
+    ([1, 2, 3], "contains", [], True),
+    ([], "contains", [], True),
+    ([], "contains", [1], False),
+    ([1, None], "contains", [1], True),
+    ([1, None], "contains", [None], False),
+    ([1, None], "contains", [1, None], False),
+    (None, "contains", [], None),
+    (None, "contains", [1], None),
+    ([1, 1], "contained_by", [1, 2], True),
+    ([1, 3], "contained_by", [1, 2], False),
+    ([], "contained_by", [1], True),
+    ([], "contained_by", [], True),
+    ([None], "contained_by", [None], False),
+    (None, "contained_by", [1], None),
+    ([1, 2], "overlap", [2, 9], True),
+    ([1, 2], "overlap", [9], False),
+    ([], "overlap", [], False),
+    ([1, 2], "overlap", [], False),
+    ([None], "overlap", [None], False),
+    ([None, 1], "overlap", [1], True),
+    (None, "overlap", [1], None),
+    ([1, 2], "exact", [1, 2], True),
+    ([1, 2], "exact", [2, 1], False),
+    ([], "exact", [], True),
+    (None, "exact", [], None),
+    ([2], "gt", [10], False),
+    ([10], "gt", [2], True),
+    ([1, 2], "gt", [1], True),
+    ([1], "gt", [1], False),
+    ([1], "gte", [1], True),
+    ([None], "gt", [5], True),
+    ([], "lt", [None], True),
+    ([1, 2], "lt", [1, 10], True),
+    ([1, 10], "lte", [1, 2], False),
+    (None, "lt", [1], None),
+    ([], "len", 0, True),
+    ([1, None], "len", 2, True),
+    (None, "len", 0, None),
+    ([1, 2], "0", 1, True),
+    ([1, 2], "2", 1, None),
+    ([None], "0__isnull", True, True),
+    ([], "0__isnull", True, True),
+    ([1, 2], "0__lt", 2, True),
+    ([1, 2, 3], "0_2", [1, 2], True),
+    ([1, 2, 3], "1_9", [2, 3], True),
+    ([1, 2, 3], "5_9", [], True),
+    ([1, 2, 3], "2_1", [], True),
+    ([None, 1], "0_1", [None], True),
+    ([1, 2, 3], "0_2__contains", [3], False),
+    ([1, 2, 3], "1_3__0", 2, True),
+    (None, "0_1", [], None),
+]
+
+
+def test_a_lookup_answers_as_postgresql_does(arrays: ArraySite) -> None:
+    arrays.run(f"""
+for array, lookup, argument, answer in {ANSWERS!r}:
+    Row.objects.all().delete()
+    Row.objects.create(numbers=array)
+    condition = Q(**{{f"numbers__{{lookup}}": argument}})
+    said = array, lookup, argument
+    assert Row.objects.filter(condition).exists() is (answer is True), said
+    # Django adds to an exclude() that what is NULL is not excluded.
+    assert Row.objects.exclude(condition).exists() is (answer is False or array is None), said
+    if answer is not None:
+        assert Row.objects.filter(~condition).exists() is not answer, said
+    if "isnull" not in lookup:
+        (found,) = Row.objects.annotate(found=condition).values_list("found", flat=True)
+        assert found is answer, (said, found)
+""")
+
+
+def test_the_order_is_that_of_elements_of_each_kind(arrays: ArraySite) -> None:
+    arrays.run("""
+Kinds.objects.create(prices=[Decimal("9.00")], grid=[[1, 2], [3, 10]], texts=["b"])
+assert Kinds.objects.filter(prices__lt=[Decimal("10.00")]).exists()
+assert not Kinds.objects.filter(prices__gt=[Decimal("10.00")]).exists()
+assert Kinds.objects.filter(grid__gt=[[1, 2], [3, 9]]).exists()
+assert Kinds.objects.filter(texts__gt=["a", "z"], texts__lte=["b"]).exists()
+""")
+
+
+def test_arrays_in_arrays_are_looked_at_element_by_element(arrays: ArraySite) -> None:
+    arrays.run("""
+Box.objects.create(sides=[[1, 2], [3, 4]])
+find = lambda **lookup: Box.objects.filter(**lookup).count()
+assert find(sides__contains=[[1, 4]]) == find(sides__contains=[[3, 4], [2, 1]]) == 1
+assert find(sides__contains=[[5]]) == find(sides__overlap=[[5]]) == 0
+assert find(sides__overlap=[[5, 4]]) == find(sides__contained_by=[[1, 2, 3], [4, 5, 6]]) == 1
+assert find(sides__0=[1, 2]) == find(sides__1__0=3) == find(sides__len=2) == 1
+assert find(sides__0__len=2) == find(sides__1_2=[[3, 4]]) == find(sides__0__0_1=[1]) == 1
+assert find(sides__1__contains=[4]) == 1
+field = Box.sides.field
+assert "same length" in refused(ValidationError, field.clean, [[1], [2, 3]], None)
+""")
+
+
+def test_expressions_and_queries_may_stand_at_the_right(arrays: ArraySite) -> None:
+    arrays.run("""
+first = Row.objects.create(numbers=[1, 2], number=2)
+Row.objects.create(numbers=[5], number=9)
+find = lambda **lookup: list(Row.objects.filter(**lookup).values_list("pk", flat=True))
+assert find(numbers__contains=[F("number"), 1]) == [first.pk]
+assert find(numbers__contains=[Value(1)]) == find(numbers__0=F("number") - 1) == [first.pk]
+assert find(numbers=[1, F("number")]) == find(numbers__overlap=(F("number"),)) == [first.pk]
+numbers = Row.objects.order_by("-number").values("number")
+assert find(numbers__overlap=numbers) == [first.pk]
+assert find(numbers__overlap=Row.objects.filter(pk=first.pk).values("numbers")) == [first.pk]
+assert find(numbers__contained_by=Row.objects.values("numbers")[:1]) == [first.pk]
+assert find(numbers__contains=F("numbers")) == find(numbers__contained_by=F("numbers"))
+others = Row.objects.filter(numbers__overlap=OuterRef("numbers"))
+assert Row.objects.filter(Exists(others.exclude(pk=OuterRef("pk")))).count() == 0
+assert Row.objects.annotate(two=F("numbers")[0:2]).values_list("two", flat=True)[0] == [1, 2]
+assert Row.objects.annotate(one=F("numbers")[1]).values_list("one", flat=True)[0] == [2]
+assert Row.objects.order_by("-numbers__0").first().numbers == [5]
+fixed = Value([1, 2], output_field=ArrayField(models.IntegerField()))
+assert Row.objects.annotate(fixed=fixed).first().fixed == [1, 2]
+Row.objects.update(numbers=F("numbers"))
+kinds = Kinds.objects.create(price="1.5", prices=["1.5"], flags=[True], blobs=[b"a"])
+assert Kinds.objects.filter(prices=[F("price")], flags=[Value(True)], blobs=[Value(b"a")]).exists()
+assert Kinds.objects.filter(prices__overlap=Kinds.objects.values("price")).exists()
+for wrong in (2, "2", {2}):
+    assert "takes a list" in refused(FieldError, lambda: find(numbers__contains=wrong)), wrong
+""")
+
+
+def test_what_is_no_array_is_refused_by_the_database(arrays: ArraySite) -> None:
+    arrays.run("""
+insert = "INSERT INTO notes_row (number, numbers) VALUES (0, %s)"
+wrong = ['{"a":1}', "5", "null", '"[]"', "no JSON", "[1,", "", "[1, 2]", "[1,]", 5, 1.5, b"[1]"]
+for text in wrong:
+    assert "CHECK" in refused(IntegrityError, sql, insert, text), text
+sql(insert, "[1]"), sql(insert, "[]"), sql(insert, None)
+assert "CHECK" in refused(IntegrityError, lambda: Row.objects.create(numbers="x"))
+assert "CHECK" in refused(IntegrityError, lambda: Post.objects.create(tags=["a", "b", "c", "d"]))
+assert "NOT NULL" in refused(IntegrityError, lambda: Post.objects.create(tags=None))
+assert "64 bits" in refused(OverflowError, lambda: Row.objects.create(numbers=[2**63]))
+for number in (float("inf"), float("nan")):
+    assert "NaN" in refused(ValueError, lambda: Kinds.objects.create(floats=[number]))
+refused(ValueError, lambda: Row.objects.create(numbers=["x"]))
+assert Row.objects.count() == 3 and not Kinds.objects.exists()
+
+# Of a table that another program has made.
+sql("ALTER TABLE notes_row RENAME TO old"), sql("CREATE TABLE notes_row (id, number, numbers)")
+for text in wrong:
+    if text not in ("[1, 2]", b"[1]"):
+        sql("DELETE FROM notes_row"), sql("INSERT INTO notes_row VALUES (1, 0, %s)", text)
+        assert "no array in JSON" in refused(DataError, Row.objects.get), text
+""")
+
+
+def test_ten_thousand_elements(arrays: ArraySite) -> None:
+    arrays.run("""
+many = list(range(10_000))
+Row.objects.create(numbers=many)
+find = lambda **lookup: Row.objects.filter(**lookup).count()
+assert Row.objects.get().numbers == many
+assert find(numbers=many) == find(numbers__contains=many) == find(numbers__contained_by=many) == 1
+assert find(numbers__overlap=[9_999]) == find(numbers__overlap=[*range(-10_000, 1)]) == 1
+assert find(numbers__contains=[9_999, 10_000]) == find(numbers__overlap=[10_000]) == 0
+assert find(numbers__gte=many) == find(numbers__len=10_000) == find(numbers__9999=9_999) == 1
+assert find(numbers__9998_10000=[9_998, 9_999]) == find(numbers__0_10000=many) == 1
+""")
+
+
+def test_fixtures_and_forms_have_what_djangos_field_has(arrays: ArraySite) -> None:
+    arrays.run("""
+from django.core import serializers
+kept = Kinds.objects.create(**{**VALUES, "things": [], "blobs": []})
+row = Row.objects.create(numbers=None)
+for kind in ("json", "xml", "jsonl", "python"):
+    written = serializers.serialize(kind, [kept, row])
+    kept.delete(), row.delete()
+    for each in serializers.deserialize(kind, written):
+        each.save()
+    assert Row.objects.get().numbers is None
+    kept, row = Kinds.objects.get(), Row.objects.get()
+    for name, value in VALUES.items():
+        if name not in ("things", "blobs"):
+            assert repr(getattr(kept, name)) == repr(value), (kind, name)
+(written,) = json.loads(serializers.serialize("json", [Row(numbers=[1, None])]))
+assert written["fields"]["numbers"] == '["1", null]'
+field = Row.numbers.field
+for text in ("5", "x", '{"a": 1}'):
+    assert "no array" in refused(ValidationError, field.to_python, text)
+
+from django import forms
+class PostForm(forms.ModelForm):
+    class Meta:
+        model, fields = Post, ["tags"]
+form = PostForm({"tags": "a, b"})
+post = form.save()
+assert Post.objects.get().tags == ["a", "b"]
+assert 'value="a,b"' in str(PostForm(instance=post))
+assert not PostForm({"tags": "a,b", "initial-tags": "a,b"}, instance=post).has_changed()
+assert PostForm({"tags": "a,c", "initial-tags": "a,b"}, instance=post).has_changed()
+assert PostForm({"tags": ""}, instance=post).save().tags == []
+assert PostForm({"tags": "a,b,c,d"}).errors == {
+    "tags": ["List contains 4 items, it should contain no more than 3."]}
+(error,) = PostForm({"tags": "a," + "b" * 21}).errors["tags"]
+assert error.startswith("Item 2 in the array did not validate:"), error
+""")
+
+
+def test_no_driver_for_postgresql_is_needed(arrays: ArraySite) -> None:
+    arrays.write(
+        "sitecustomize.py", "import sys\nsys.modules.update(psycopg=None, psycopg2=None)\n"
+    )
+    arrays.run("""
+assert sys.modules["psycopg"] is None
+import oxlite.django.forms
+Row.objects.create(numbers=[1])
+assert Row.numbers.field.formfield().clean("1,2") == [1, 2]
+""")
+
+
+FIRST = "    tags = ArrayField(models.CharField(max_length=20), size=3, default=list, blank=True)"
+
+MORE = "    more = ArrayField(models.IntegerField(), default=one_and_two)"
+FUNCTION = "def one_and_two():\n    return [1, 2]\n"
+
+
+def test_migrations_add_change_and_remove_a_field(arrays: ArraySite) -> None:
+    def change(before: str, after: str) -> None:
+        text = (arrays.folder / "notes" / "models.py").read_text()
+        assert before in text
+        arrays.write("notes/models.py", text.replace(before, after))
+        for command in (["makemigrations", "notes", "--noinput"], ["migrate"]):
+            done = arrays.manage(*command, "--verbosity", "0")
+            assert done.returncode == 0, done.stderr
+        assert arrays.manage("makemigrations", "--check", "--dry-run").returncode == 0
+
+    assert arrays.manage("makemigrations", "--check", "--dry-run").returncode == 0
+    (migration,) = (arrays.folder / "notes" / "migrations").glob("0001*.py")
+    assert "oxlite.django.fields.ArrayField(base_field=models" in migration.read_text()
+    arrays.run("Post.objects.create(tags=['a', 'b'])")
+    change(FIRST, f"{FIRST}\n{MORE}")
+    arrays.run("assert Post.objects.get().more == [1, 2]")
+    change("size=3, ", "size=2, ")
+    arrays.run("refused(IntegrityError, lambda: Post.objects.create(tags=['a', 'b', 'c']))")
+    change("size=2, ", "")
+    arrays.run("Post.objects.create(tags=['a', 'b', 'c', 'd'])")
+    change(f"\n{MORE}", "")
+    arrays.run("assert Post.objects.count() == 2")
+    done = arrays.manage("migrate", "notes", "0001", "--verbosity", "0")
+    # Four elements do not go back into a column for three.
+    assert done.returncode == 1
+    assert "CHECK constraint failed" in done.stderr
+    arrays.run("Post.objects.exclude(tags__len__lte=2).delete()")
+    for name in ("0001", "zero"):
+        done = arrays.manage("migrate", "notes", name, "--verbosity", "0")
+        assert done.returncode == 0, done.stderr
+
+
+def test_checks_have_the_numbers_of_djangos_field(arrays: ArraySite) -> None:
+    found = arrays.run("""
+def numbers(field, **arguments):
+    field.set_attributes_from_name("field")
+    return [each.id for each in field.check(**arguments)]
+print(json.dumps([
+    numbers(ArrayField(models.CharField(max_length=0))),
+    numbers(ArrayField(models.ForeignKey("notes.Note", models.CASCADE))),
+    numbers(ArrayField(models.IntegerField(), default=[])),
+    numbers(ArrayField(models.IntegerField(max_length=3))),
+    numbers(ArrayField(ArrayField(models.IntegerField()))),
+    [each.id for each in Row.numbers.field.check(databases=["default"])],
+]))
+""")
+    assert json.loads(found) == [
+        ["postgres.E001"], ["postgres.E002"], ["fields.E010"], ["postgres.W004"], [], []
+    ]  # fmt: skip
+
+
+INDEXED = """
+class Indexed(models.Model):
+    code = models.CharField(max_length=20, unique=True)
+    tags = ArrayField(models.CharField(max_length=20), null=True)
+    pairs = ArrayField(ArrayField(models.IntegerField()), default=list)
+
+    class Meta:
+        indexes = [
+            ArrayIndex(fields=["tags"], name="indexed_tags"),
+            ArrayIndex(fields=["pairs"], name="indexed_pairs"),
+        ]
+
+class Keyed(models.Model):
+    key = models.CharField(max_length=20, primary_key=True)
+    numbers = ArrayField(models.IntegerField())
+
+    class Meta:
+        indexes = [ArrayIndex(fields=["numbers"])]
+"""
+
+START_INDEXED = """
+from notes.models import Indexed, Keyed
+
+def entries(name="indexed_tags"):
+    return sorted(sql(f'SELECT value, "row" FROM {name}'))
+
+def wanted(name, **fields):
+    rows = Indexed.objects.values_list("pk", name)
+    flat = lambda value: sum(map(flat, value), []) if isinstance(value, list) else [value]
+    return sorted({(each, pk) for pk, of_row in rows for each in flat(of_row) if each is not None})
+
+"""
+
+
+@pytest.fixture(scope="module")
+def with_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a site with indexes of arrays."""
+    site = ArraySite(tmp_path_factory.mktemp("indexes") / "site")
+    models = conftest.MODELS + FUNCTION + MODELS + INDEXED
+    site.write(
+        "notes/models.py",
+        models.replace("\n\n", "\nfrom oxlite.django.indexes import ArrayIndex\n", 1),
+    )
+    site.migrate()
+    return site.folder
+
+
+@pytest.fixture
+def indexed(tmp_path: Path, with_index: Path) -> ArraySite:
+    """A site with indexes of arrays, and empty tables."""
+    return copied(with_index, tmp_path)
+
+
+def test_an_index_has_the_elements_of_each_row_whoever_writes(indexed: ArraySite) -> None:
+    indexed.run(
+        START_INDEXED
+        + """
+a = Indexed.objects.create(code="a", tags=["x", "y", "x", "y"], pairs=[[1, 2], [2, 3]])
+b = Indexed.objects.create(code="b", tags=["y"])
+Indexed.objects.create(code="c"), Indexed.objects.create(code="d", tags=[])
+def right():
+    found = entries(), entries("indexed_pairs")
+    assert found == (wanted("tags"), wanted("pairs")), found
+right()
+assert entries("indexed_pairs") == [(1, a.pk), (2, a.pk), (3, a.pk)]
+Indexed.objects.filter(code="b").update(tags=["y", "z"]), right()
+Indexed.objects.update(code=F("code")), right()
+Indexed.objects.filter(code="c").update(tags=["z"]), right()
+Indexed.objects.filter(code="a").update(tags=None), right()
+Indexed.objects.filter(pk=b.pk).update(id=b.pk + 100), right()
+Indexed.objects.bulk_create(
+    [Indexed(code="b", tags=["u"]), Indexed(code="e", tags=["v"])],
+    update_conflicts=True, update_fields=["tags"], unique_fields=["code"]), right()
+Indexed.objects.bulk_create([Indexed(code="e", tags=["w"])], ignore_conflicts=True), right()
+sql("UPDATE OR FAIL notes_indexed SET tags = '[\\"u\\",\\"v\\"]' WHERE code = 'e'"), right()
+Indexed.objects.filter(code="e").delete(), right()
+try:
+    with transaction.atomic():
+        Indexed.objects.create(code="f", tags=["lost"])
+        raise KeyError
+except KeyError:
+    right()
+Indexed.objects.all().delete(), right()
+assert entries() == []
+Keyed.objects.create(key="k", numbers=[1, 2]), Keyed.objects.create(key="1", numbers=[2])
+assert set(Keyed.objects.filter(numbers__contains=[2]).values_list("key", flat=True)) == {"k", "1"}
+assert Keyed.objects.get(numbers__contains=[1]).key == "k"
+"""
+    )
+
+
+def test_what_replace_leaves_behind_changes_no_answer(indexed: ArraySite) -> None:
+    indexed.run(
+        START_INDEXED
+        + """
+Indexed.objects.create(pk=1, code="a", tags=["x"])
+replace = "INSERT OR REPLACE INTO notes_indexed (id, code, tags, pairs) VALUES (%s, %s, %s, '[]')"
+sql(replace, 1, "a", '["y"]'), sql(replace, 2, "a", '["y"]')
+assert ("x", 1) in entries() and ("y", 2) in entries()
+for name, of_name in (("x", 0), ("y", 1)):
+    assert Indexed.objects.filter(tags__contains=[name]).count() == of_name
+    assert Indexed.objects.filter(tags__overlap=[name]).count() == of_name
+insert = replace.replace("REPLACE", "ABORT")
+for _ in range(2):  # over what was left
+    sql("DELETE FROM notes_indexed WHERE id = 1"), sql(insert, 1, "b", '["x"]')
+"""
+    )
+
+
+def test_lookups_use_the_index_and_answer_the_same(indexed: ArraySite) -> None:
+    indexed.run(
+        START_INDEXED
+        + """
+import random
+from oxlite.django import indexes
+random.seed(7)
+some = lambda: random.choices(["a", "b", "c", "d", None], k=random.randrange(5))
+pairs = lambda: [[random.randrange(5), random.randrange(5)] for _ in range(random.randrange(3))]
+Indexed.objects.bulk_create(
+    Indexed(code=number, tags=random.choice([None, some()]), pairs=pairs())
+    for number in range(300)
+)
+def codes(condition):
+    return list(Indexed.objects.filter(condition).order_by("pk").values_list("pk", flat=True))
+search = indexes.ArrayIndex.of
+for _ in range(200):
+    name, argument = random.choice([("tags", some()), ("pairs", pairs())])
+    condition = Q(**{f"{name}__{random.choice(['contains', 'overlap'])}": argument})
+    if random.random() < 0.3:
+        condition = ~condition
+    found = codes(condition)
+    indexes.ArrayIndex.of = lambda column: None
+    assert found == codes(condition), condition
+    indexes.ArrayIndex.of = search
+for argument in ({"tags__contains": ["a"]}, {"tags__overlap": "ab"}, {"pairs__contains": [[1, 2]]}):
+    plan = Indexed.objects.filter(**{name: list(each) for name, each in argument.items()}).explain()
+    assert "SEARCH notes_indexed USING INTEGER PRIMARY KEY" in plan, plan
+    assert "SEARCH indexed_" in plan and "SCAN notes_indexed" not in plan, plan
+one = Indexed.objects.filter(pk=OuterRef("pk"), tags__contains=["a"])
+assert Indexed.objects.filter(Exists(one)).count() == len(codes(Q(tags__contains=["a"])))
+assert Indexed.objects.filter(tags__contains=["a"]).update(code=F("code")) > 0
+assert Indexed.objects.filter(tags__contains=["a"]).delete()[0] > 0
+assert codes(Q(tags__contains=["a"])) == []
+"""
+    )
+
+
+def test_migrations_make_an_index_again_with_its_table(indexed: ArraySite) -> None:
+    indexed.run(START_INDEXED + "Indexed.objects.create(code='a', tags=['x', 'y'], pairs=[[1]])")
+    right = (
+        START_INDEXED
+        + """
+assert entries() == wanted("tags") != [], entries()
+Indexed.objects.create(code="b", tags=["z"]), Indexed.objects.filter(code="a").update(tags=["y"])
+assert entries() == wanted("tags")
+Indexed.objects.filter(code="b").delete(), Indexed.objects.update(tags=["x", "y"])
+assert entries() == wanted("tags")
+"""
+    )
+
+    def change(before: str, after: str, check: str = right) -> None:
+        text = (indexed.folder / "notes" / "models.py").read_text()
+        assert before in text
+        indexed.write("notes/models.py", text.replace(before, after))
+        for command in (["makemigrations", "notes", "--noinput"], ["migrate"]):
+            done = indexed.manage(*command, "--verbosity", "0")
+            assert done.returncode == 0, done.stderr
+        assert indexed.manage("makemigrations", "--check", "--dry-run").returncode == 0
+        indexed.run(check)
+
+    code = "    code = models.CharField(max_length=20, unique=True)"
+    change(code, code.replace("20", "30"))  # the table is made anew
+    change(code.replace("20", "30"), f"{code}\n    more = models.IntegerField(default=1)")
+    change("    more = models.IntegerField(default=1)\n", "")
+    change(
+        "models.CharField(max_length=20), null=True", "models.CharField(max_length=9), null=True"
+    )
+    line = '            ArrayIndex(fields=["tags"], name="indexed_tags"),\n'
+    change(
+        line,
+        "",
+        """
+assert sql("SELECT name FROM sqlite_schema WHERE name LIKE 'indexed_tags%%'") == []
+""",
+    )
+    change(
+        'fields=["pairs"]',
+        'fields=["tags"]',
+        """
+assert sql("SELECT * FROM indexed_pairs ORDER BY 1") == [("x", 1), ("y", 1)]
+""",
+    )
+    for name in ("0002", "0001", "zero"):
+        done = indexed.manage("migrate", "notes", name, "--verbosity", "0")
+        assert done.returncode == 0, done.stderr
+    assert indexed.manage("sqlmigrate", "notes", "0001").stdout.count("CREATE TRIGGER") == 9
+    left = indexed.script(
+        "-c", "import oxlite; c = oxlite.connect('app.db'); print(c.execute(\"SELECT name FROM"
+        " sqlite_schema WHERE name LIKE '%index%' OR type = 'trigger'\").fetchall())"
+    )  # fmt: skip
+    assert left.stdout.strip() == "[]", left.stderr
+
+
+def test_what_an_index_cannot_be_of_is_refused(indexed: ArraySite) -> None:
+    indexed.run(
+        START_INDEXED
+        + """
+from django.db import NotSupportedError
+from oxlite.django.indexes import ArrayIndex
+for fields in ([], ["tags", "pairs"], ["-tags"]):
+    refused(ValueError, lambda: ArrayIndex(fields=fields, name="x"))
+with connection.schema_editor() as editor:
+    refused(FieldError, lambda: ArrayIndex(fields=["code"], name="x").create_sql(Indexed, editor))
+    class Other:
+        connection = connection
+        quote_name = editor.quote_name
+    index = ArrayIndex(fields=["tags"], name="x")
+    refused(NotSupportedError, lambda: index.create_sql(Indexed, Other()))
+assert index.clone() == index and index.deconstruct()[0] == "oxlite.django.indexes.ArrayIndex"
+"""
+    )
