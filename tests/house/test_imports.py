@@ -38,7 +38,7 @@ BELOW: dict[str, set[str]] = {
     "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
-    "sqlalchemy": DRIVER | {DOOR, "aio", "connection", "schema"},  # create_async_engine
+    "sqlalchemy": DRIVER | {DOOR, "aio", "arrays", "connection", "schema"},  # create_async_engine
     "cable": DRIVER | {DOOR, "aio", "bell", "connection", "notifications", "own_tables"},
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
     "tasks": DRIVER

@@ -6,11 +6,13 @@ need be imported. This package offers what goes beyond it:
 - ``create_engines`` and ``RoutingSession``: readers and a writer, with a pool each;
   ``create_async_engines`` for an event loop, ``create_reader_engine`` for an engine one has
   already.
+- ``render_item``: for Alembic, where a model has PostgreSQL's ``ARRAY``.
 - The dialect's class, and the pools that name who has their connections.
 
 How to use it, and what each isolation level prevents: ``docs/sqlalchemy.md``.
 """
 
+from oxlite.sqlalchemy.arrays import render_item
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 from oxlite.sqlalchemy.engines import (
     AsyncEngines,
@@ -34,4 +36,5 @@ __all__ = [
     "create_async_engines",
     "create_engines",
     "create_reader_engine",
+    "render_item",
 ]

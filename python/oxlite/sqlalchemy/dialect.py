@@ -23,10 +23,20 @@ from sqlalchemy.engine.interfaces import (
     IsolationLevel,
 )
 from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.sql import sqltypes
 from sqlalchemy.sql.selectable import GenerativeSelect
 
 import oxlite
 from oxlite import sqlite3
+from oxlite.sqlalchemy.arrays import (
+    TYPE_NAME,
+    ArrayAsText,
+    ArrayCompiler,
+    ReflectedArray,
+    SQLiteDDLCompiler_oxlite,
+    SQLiteTypeCompiler_oxlite,
+    is_of_the_type,
+)
 from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect, refusal_to_lock
 from oxlite.sqlalchemy.isolation import (
     DEFAULT,
@@ -58,7 +68,7 @@ __all__ = ["SQLiteCompiler_oxlite", "SQLiteDialect_oxlite"]
 _READ_ONLY: Final = "SQLITE_READONLY"
 
 
-class SQLiteCompiler_oxlite(SQLiteCompiler):
+class SQLiteCompiler_oxlite(ArrayCompiler, SQLiteCompiler):
     """Compiles statements, and remembers those that ask for a lock."""
 
     locks_rows = False
@@ -96,6 +106,16 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
     # Before SQLAlchemy 2.0.43 there is no such option.
     skip_autocommit_rollback = False
     statement_compiler = SQLiteCompiler_oxlite
+    ddl_compiler = SQLiteDDLCompiler_oxlite
+    type_compiler_cls = SQLiteTypeCompiler_oxlite
+    colspecs = {  # noqa: RUF012 - as the class has it
+        **SQLiteDialect_pysqlite.colspecs,
+        sqltypes.ARRAY: ArrayAsText,
+    }
+    ischema_names = {  # noqa: RUF012
+        **SQLiteDialect_pysqlite.ischema_names,
+        TYPE_NAME: ReflectedArray,
+    }
     connection_characteristics = SQLiteDialect_pysqlite.connection_characteristics.union(
         {"sqlite_read_only": ReadOnly()}
     )
@@ -134,6 +154,11 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:
         """``QueuePool`` for files; a database in memory is one connection of one thread."""
         return QueuePool if cls._is_url_file_db(url) else OneThreadPool
+
+    def get_check_constraints(self, connection: Connection, *args: Any, **kw: Any) -> Any:
+        """The CHECKs of a table, but for those that belong to the types of columns."""
+        found = super().get_check_constraints(connection, *args, **kw)  # type: ignore[no-untyped-call]
+        return [check for check in found if not is_of_the_type(check["sqltext"])]
 
     def retrieve_dbapi_version(self, dbapi: "DBAPIModule") -> Any:
         """Oxlite's version; that of SQLite is ``server_version_info``."""
