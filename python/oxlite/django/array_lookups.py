@@ -7,8 +7,7 @@ too much in it changes no answer.
 Source: https://docs.djangoproject.com/en/5.2/ref/contrib/postgres/fields/#querying-arrayfield
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import FieldError
@@ -19,7 +18,7 @@ from django.db.models.sql.query import Query
 from oxlite import arrays
 from oxlite.django.indexes import ArrayIndex
 
-__all__ = ["LOOKUPS", "ElementTransform", "PartTransform"]
+__all__ = ["LOOKUPS", "ArraySubquery", "IndexTransform", "SliceTransform"]
 
 _Compiled = tuple[str, Sequence[Any]]
 
@@ -73,12 +72,26 @@ def _value_of(base: Any, sql: str) -> str:
     return arrays.value_of(sql, _KINDS.get(base.get_internal_type(), ""))
 
 
-class _ArraySubquery(Subquery):
-    """The rows of a query as an array: ``field__overlap=queryset.values("number")``."""
+class ArraySubquery(Subquery):
+    """The rows of a query as an array: ``ArraySubquery(queryset.values("number"))``.
+
+    Args:
+        queryset: A query of one column; a queryset, or what it has inside.
+        kwargs: As for any subquery.
+    """
+
+    @property
+    def output_field(self) -> Any:
+        """An array of what the column is."""
+        from oxlite.django.fields import ArrayField
+
+        return ArrayField(self.query.output_field)
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **context: Any) -> _Compiled:
         """Gather them."""
-        sql, parameters = self.query.as_sql(compiler, connection)
+        query = self.query.clone()
+        query.subquery = True
+        sql, parameters = query.as_sql(compiler, connection)
         written = _written(self.query.output_field, "value")
         return (
             f"(WITH element(value) AS MATERIALIZED {sql}"
@@ -90,12 +103,16 @@ class _ArraySubquery(Subquery):
 class _OfTwoArrays(FieldGetDbPrepValueMixin):
     """A lookup with an array at its right."""
 
+    gathers_rows = False
+    """A query at the right means all of its rows, though each is an array."""
+
     def __init__(self, lhs: Any, rhs: Any) -> None:
         if isinstance(rhs, list | tuple):
             if any(_is_expression(value) for value in rhs):
                 rhs = _Array(*rhs, output_field=lhs.output_field)
-        elif isinstance(rhs, Query) and not hasattr(rhs.output_field, "base_field"):
-            rhs = _ArraySubquery(rhs)
+        elif isinstance(rhs, Query):
+            if self.gathers_rows or not hasattr(rhs.output_field, "base_field"):
+                rhs = ArraySubquery(rhs)
         elif rhs is not None and not _is_expression(rhs):
             raise FieldError(
                 f"the lookup {self.lookup_name!r} of an array takes a list, not a"
@@ -161,6 +178,7 @@ class _ContainedBy(_Operator):
 
 class _Overlap(_Indexed):
     lookup_name = "overlap"
+    gathers_rows = True
 
     def sql(self, array: str, others: str) -> str:
         return arrays.overlaps(array, others)
@@ -207,18 +225,19 @@ class _Length(Transform):
         return arrays.length(sql), parameters
 
 
-class ElementTransform(Transform):
-    """One element; NULL where there is none."""
+class IndexTransform(Transform):
+    """One element; NULL where there is none.
 
-    def __init__(self, *expressions: Any, index: int, base_field: Any) -> None:
+    Args:
+        index: Its place, counted from 1 as PostgreSQL does.
+        base_field: What it is.
+        expressions: The array.
+    """
+
+    def __init__(self, index: int, base_field: Any, *expressions: Any) -> None:
         super().__init__(*expressions)
         self.index = index
         self.base_field = base_field
-
-    @classmethod
-    def at(cls, index: int, base_field: Any) -> Callable[..., "ElementTransform"]:
-        """What makes one of an array."""
-        return partial(cls, index=index, base_field=base_field)
 
     @property
     def output_field(self) -> Any:
@@ -228,27 +247,28 @@ class ElementTransform(Transform):
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> _Compiled:
         """Take it out of the array. Its place is no parameter, so that an index can have it."""
         sql, parameters = compiler.compile(self.lhs)
-        return _value_of(self.base_field, arrays.element(sql, str(self.index))), parameters
+        return _value_of(self.base_field, arrays.element(sql, str(self.index - 1))), parameters
 
 
-class PartTransform(Transform):
-    """An array of some elements, one after the other."""
+class SliceTransform(Transform):
+    """An array of some elements, one after the other.
 
-    def __init__(self, *expressions: Any, first: int, end: int | None) -> None:
+    Args:
+        start: The place of the first one, counted from 1.
+        end: That of the last one; ``None``: all that come after.
+        expressions: The array.
+    """
+
+    def __init__(self, start: int, end: int | None, *expressions: Any) -> None:
         super().__init__(*expressions)
-        self.first = first
+        self.start = start
         self.end = end
-
-    @classmethod
-    def of(cls, first: int, end: int) -> Callable[..., "PartTransform"]:
-        """What makes one of an array."""
-        return partial(cls, first=first, end=end)
 
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> _Compiled:
         """Take them out of the array."""
         sql, parameters = compiler.compile(self.lhs)
         end = None if self.end is None else str(self.end)
-        return arrays.part(sql, str(self.first), end), parameters
+        return arrays.part(sql, str(self.start - 1), end), parameters
 
 
 LOOKUPS: Final[Iterable[Any]] = (

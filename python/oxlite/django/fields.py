@@ -13,6 +13,7 @@ Source: https://docs.djangoproject.com/en/5.2/ref/contrib/postgres/fields/#array
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from django.db.models.fields.mixins import CheckFieldDefaultMixin
 from django.utils.translation import gettext_lazy as _
 
 from oxlite import arrays
-from oxlite.django.array_lookups import LOOKUPS, ElementTransform, PartTransform
+from oxlite.django.array_lookups import LOOKUPS, IndexTransform, SliceTransform
 from oxlite.django.forms import SimpleArrayField
 
 __all__ = ["ArrayField"]
@@ -257,15 +258,15 @@ class ArrayField(CheckFieldDefaultMixin, Field):
         if not all(number.isascii() and number.isdigit() for number in numbers):
             return None
         if len(numbers) == 1:
-            return ElementTransform.at(int(name), self.base_field)
+            return partial(IndexTransform, int(name) + 1, self.base_field)
         if len(numbers) == 2:
-            return PartTransform.of(int(numbers[0]), int(numbers[1]))
+            return partial(SliceTransform, int(numbers[0]) + 1, int(numbers[1]))
         return None
 
     def slice_expression(self, expression: Any, start: int, length: int | None) -> Any:
         """``F("field")[1:3]``; Django counts the start from 1."""
-        end = None if length is None else start - 1 + length
-        return PartTransform(expression, first=start - 1, end=end)
+        end = None if length is None else start + length - 1
+        return SliceTransform(start, end, expression)
 
     def validate(self, value: Any, model_instance: Any) -> None:
         """Look at the elements as the base field does.

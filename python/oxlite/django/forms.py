@@ -155,6 +155,10 @@ class SplitArrayWidget(forms.MultiWidget):
         """The values of the inputs."""
         return list(value or ())
 
+    def get_context(self, name: str, value: Any, attrs: Any = None) -> Any:
+        """What its template is given."""
+        return super().get_context(name, value, attrs)
+
     def id_for_label(self, id_: str) -> str:
         """A label is for the first one."""
         return f"{id_}_0" if id_ else id_
