@@ -140,7 +140,7 @@ def _of_two(array: str, others: str, answer: str) -> str:
 
 
 _NUMBERED: Final = (
-    "SELECT row_number() OVER (ORDER BY id) AS place, {value} AS value"
+    "SELECT {side} AS side, row_number() OVER (ORDER BY id) AS place, {value} AS value"
     " FROM json_tree({array}) WHERE type <> 'array'"
 )
 
@@ -155,17 +155,19 @@ def compared(array: str, others: str, value: str = "atom") -> str:
         others: SQL of the other one.
         value: What is compared of an element, ``atom``.
     """
-    mine = _NUMBERED.format(array="of_array", value=value)
-    theirs = _NUMBERED.format(array="of_others", value=value)
+    mine = _NUMBERED.format(side=1, array="of_array", value=value)
+    theirs = _NUMBERED.format(side=-1, array="of_others", value=value)
+    # By GROUP BY, since SQLite joins two lists by looking at each pair.
     return _of_two(
         array,
         others,
-        "coalesce((SELECT CASE WHEN mine.place IS NULL THEN -1 WHEN theirs.place IS NULL THEN 1"
-        " WHEN mine.value IS NULL THEN 1 WHEN theirs.value IS NULL THEN -1"
-        " WHEN mine.value > theirs.value THEN 1 ELSE -1 END"
-        f" FROM ({mine}) AS mine FULL JOIN ({theirs}) AS theirs ON mine.place = theirs.place"
-        " WHERE mine.place IS NULL OR theirs.place IS NULL OR mine.value IS NOT theirs.value"
-        " ORDER BY coalesce(mine.place, theirs.place) LIMIT 1), 0)",
+        "coalesce((SELECT CASE WHEN sum(side) <> 0 THEN sum(side)"
+        " WHEN max(value) FILTER (WHERE side = 1) IS NULL THEN 1"
+        " WHEN max(value) FILTER (WHERE side = -1) IS NULL THEN -1"
+        " WHEN max(value) FILTER (WHERE side = 1) > max(value) FILTER (WHERE side = -1) THEN 1"
+        f" ELSE -1 END FROM ({mine} UNION ALL {theirs}) GROUP BY place"
+        " HAVING sum(side) <> 0 OR max(value) FILTER (WHERE side = 1)"
+        " IS NOT max(value) FILTER (WHERE side = -1) ORDER BY place LIMIT 1), 0)",
     )
 
 
