@@ -149,6 +149,7 @@ def compared(array: str, others: str, value: str = "atom") -> str:
     """-1, 0 or 1: how an array compares with another one, by the first elements that differ.
 
     NULL is greater than any other element, and an array greater than one that it begins with.
+    Arrays in arrays are compared element by element, and by their number where all are equal.
 
     Args:
         array: SQL of the one.
@@ -157,6 +158,9 @@ def compared(array: str, others: str, value: str = "atom") -> str:
     """
     mine = _NUMBERED.format(side=1, array="of_array", value=value)
     theirs = _NUMBERED.format(side=-1, array="of_others", value=value)
+    # Of arrays in arrays that have the same elements, the one with fewer arrays comes first.
+    lengths = length("of_array"), length("of_others")
+    longer, shorter = " > ".join(lengths), " < ".join(lengths)
     # By GROUP BY, since SQLite joins two lists by looking at each pair.
     return _of_two(
         array,
@@ -167,7 +171,8 @@ def compared(array: str, others: str, value: str = "atom") -> str:
         " WHEN max(value) FILTER (WHERE side = 1) > max(value) FILTER (WHERE side = -1) THEN 1"
         f" ELSE -1 END FROM ({mine} UNION ALL {theirs}) GROUP BY place"
         " HAVING sum(side) <> 0 OR max(value) FILTER (WHERE side = 1)"
-        " IS NOT max(value) FILTER (WHERE side = -1) ORDER BY place LIMIT 1), 0)",
+        " IS NOT max(value) FILTER (WHERE side = -1) ORDER BY place LIMIT 1),"
+        f" ({longer}) - ({shorter}))",
     )
 
 

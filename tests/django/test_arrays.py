@@ -255,6 +255,8 @@ assert find(sides__overlap=[[5, 4]]) == find(sides__contained_by=[[1, 2, 3], [4,
 assert find(sides__0=[1, 2]) == find(sides__1__0=3) == find(sides__len=2) == 1
 assert find(sides__0__len=2) == find(sides__1_2=[[3, 4]]) == find(sides__0__0_1=[1]) == 1
 assert find(sides__1__contains=[4]) == 1
+assert find(sides__gt=[[1, 2, 3, 4]]) == find(sides__lt=[[1], [2], [3], [4]]) == 1
+assert find(sides__gte=[[1, 2], [3, 4]]) == 1 and find(sides__gt=[[1, 2], [3, 4]]) == 0
 field = Box.sides.field
 assert "same length" in refused(ValidationError, field.clean, [[1], [2, 3]], None)
 """)
