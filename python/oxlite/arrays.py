@@ -217,15 +217,25 @@ def part(array: str, first: str | None, end: str | None) -> str:
     )
 
 
-def some_element(value: str, operator: str, array: str) -> str:
-    """Whether a value compares so with an element of an array: ``value = ANY(array)``."""
-    condition = f"of_value {operator} atom"
+def some_element(value: str, operator: str, array: str, kind: str = "") -> str:
+    """Whether a value compares so with an element of an array: ``value = ANY(array)``.
+
+    Args:
+        value: SQL of it.
+        operator: That of the comparison.
+        array: SQL of the array.
+        kind: That of its elements, as for ``written``.
+    """
+    condition = f"of_value {operator} {value_of('atom', kind)}"
     return _of_each(value, array, f"EXISTS (SELECT 1 {_IN_ARRAY} AND {condition})")
 
 
-def every_element(value: str, operator: str, array: str) -> str:
-    """Whether a value compares so with each element of an array: ``value = ALL(array)``."""
-    condition = f"(of_value {operator} atom) IS NOT TRUE"
+def every_element(value: str, operator: str, array: str, kind: str = "") -> str:
+    """Whether a value compares so with each element of an array: ``value = ALL(array)``.
+
+    The arguments are those of ``some_element``.
+    """
+    condition = f"(of_value {operator} {value_of('atom', kind)}) IS NOT TRUE"
     return _of_each(value, array, f"NOT EXISTS (SELECT 1 {_IN_ARRAY} AND {condition})")
 
 

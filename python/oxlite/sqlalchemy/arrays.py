@@ -212,7 +212,7 @@ class ArrayCompiler(SQLCompiler):
 
     def visit_array(self, element: Any, **kw: Any) -> str:
         """``postgresql.array([…])``."""
-        item = element.type.item_type
+        item = _item_of(element)
         written = (
             arrays.written(self.process(clause, **kw), _kind(item), _scale(item))
             for clause in element.clauses
@@ -257,9 +257,10 @@ class ArrayCompiler(SQLCompiler):
             build = (
                 arrays.some_element if right.operator is operators.any_op else arrays.every_element
             )
-            return build(self._operand(left, kw), operator, self._operand(right.element, kw))
+            array, kind = self._operand(right.element, kw), _kind(_item_of(right.element))
+            return build(self._operand(left, kw), operator, array, kind)
         if binary.operator in _COMPARISONS and _is_array(binary.left):
-            item = arrays.value_of("atom", _kind(binary.left.type.item_type))
+            item = arrays.value_of("atom", _kind(_item_of(binary.left)))
             both = arrays.compared(self._operand(left, kw), self._operand(right, kw), item)
             return f"{both} {operator} 0"
         text: str = super()._generate_generic_binary(binary, opstring, *args, **kw)
@@ -287,10 +288,18 @@ class ArrayCompiler(SQLCompiler):
         )
 
 
-def _is_array(element: Any) -> bool:
+def _type_of(element: Any) -> Any:
     of_element: Any = getattr(element, "type", None)
-    of_element = getattr(of_element, "impl_instance", of_element)
-    return isinstance(of_element, sqltypes.ARRAY)
+    return getattr(of_element, "impl_instance", of_element)
+
+
+def _is_array(element: Any) -> bool:
+    return isinstance(_type_of(element), sqltypes.ARRAY)
+
+
+def _item_of(element: Any) -> TypeEngine[Any]:
+    item: TypeEngine[Any] = _type_of(element).item_type
+    return item
 
 
 def _is_open(bound: Any) -> bool:
