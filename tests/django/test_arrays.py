@@ -369,6 +369,67 @@ assert error.startswith("Item 2 in the array did not validate:"), error
 """)
 
 
+ADMIN = """
+INSTALLED_APPS += ["django.contrib." + name for name in (
+    "admin", "auth", "contenttypes", "messages", "sessions")]
+MIDDLEWARE += [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware"]
+TEMPLATES = [{
+    "BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True,
+    "OPTIONS": {"context_processors": [
+        "django.template.context_processors.request",
+        "django.contrib.auth.context_processors.auth",
+        "django.contrib.messages.context_processors.messages"]}}]
+STATIC_URL = "static/"
+"""
+
+
+def test_the_admin_lists_and_changes_arrays(arrays: ArraySite) -> None:
+    arrays.set(ADMIN)
+    arrays.write(
+        "urls.py",
+        """
+from django.contrib import admin
+from django.urls import path
+from notes.models import Post, Row
+admin.site.register(Post, list_display=["tags"])
+admin.site.register(
+    Row, list_display=["numbers"], list_editable=["numbers"], list_display_links=None)
+urlpatterns = [path("admin/", admin.site.urls)]
+""",
+    )
+    assert arrays.manage("migrate", "--verbosity", "0").returncode == 0
+    arrays.run("""
+from django.contrib.auth.models import User
+from django.test import Client
+client = Client()
+client.force_login(User.objects.create_superuser("root", "", "root"))
+def sent(path, **data):
+    answer = client.post(f"/admin/notes/{path}", data)
+    assert answer.status_code == 302, answer.content.decode()
+sent("post/add/", tags="a, b", **{"initial-tags": ""})
+post = Post.objects.get()
+assert post.tags == ["a", "b"]
+page = client.get(f"/admin/notes/post/{post.pk}/change/").content.decode()
+assert 'value="a,b"' in page
+assert "a, b" in client.get("/admin/notes/post/").content.decode()
+page = client.post("/admin/notes/post/add/", {"tags": "a,b,c,d"}).content.decode()
+assert "no more than 3" in page
+sent(f"post/{post.pk}/change/", tags="", **{"initial-tags": "a,b"})
+post.refresh_from_db()
+assert post.tags == []
+row = Row.objects.create(numbers=[1])
+form = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": row.pk, "_save": "Save"}
+sent("row/", **form, **{"form-0-numbers": "2,3"})
+row.refresh_from_db()
+assert row.numbers == [2, 3]
+sent("row/add/", numbers="4", number="1")
+assert Row.objects.filter(numbers__contains=[4]).exists()
+""")
+
+
 def test_no_driver_for_postgresql_is_needed(arrays: ArraySite) -> None:
     arrays.write(
         "sitecustomize.py", "import sys\nsys.modules.update(psycopg=None, psycopg2=None)\n"
@@ -420,6 +481,7 @@ def test_migrations_add_change_and_remove_a_field(arrays: ArraySite) -> None:
 
 
 def test_checks_have_the_numbers_of_djangos_field(arrays: ArraySite) -> None:
+    arrays.set('DATABASES["other"] = {"ENGINE": "django.db.backends.dummy"}')
     found = arrays.run("""
 def numbers(field, **arguments):
     field.set_attributes_from_name("field")
@@ -431,10 +493,12 @@ print(json.dumps([
     numbers(ArrayField(models.IntegerField(max_length=3))),
     numbers(ArrayField(ArrayField(models.IntegerField()))),
     [each.id for each in Row.numbers.field.check(databases=["default"])],
+    [each.id for each in Row.numbers.field.check(databases=["default", "other"])],
 ]))
 """)
     assert json.loads(found) == [
-        ["postgres.E001"], ["postgres.E002"], ["fields.E010"], ["postgres.W004"], [], []
+        ["postgres.E001"], ["postgres.E002"], ["fields.E010"], ["postgres.W004"], [], [],
+        ["oxlite.E002"],
     ]  # fmt: skip
 
 
@@ -639,6 +703,89 @@ assert sql("SELECT * FROM indexed_pairs ORDER BY 1") == [("x", 1), ("y", 1)]
         " sqlite_schema WHERE name LIKE '%index%' OR type = 'trigger'\").fetchall())"
     )  # fmt: skip
     assert left.stdout.strip() == "[]", left.stderr
+
+
+RENAMED = """
+from django.db import migrations
+from oxlite.django.indexes import ArrayIndex
+
+class Migration(migrations.Migration):
+    dependencies = [("notes", "0001_initial")]
+    operations = [
+        migrations.RenameField("indexed", "tags", "labels"),
+        migrations.RenameModel("Indexed", "Marked"),
+        migrations.RenameField("marked", "id", "number"),
+        migrations.RunSQL("INSERT INTO notes_marked VALUES (9, 'c', '[\\"w\\"]', '[]')"),
+        migrations.RenameField("marked", "number", "id"),
+        migrations.RemoveIndex("marked", "indexed_tags"),
+        migrations.AddIndex("marked", ArrayIndex(fields=["labels"], name="marked_labels")),
+        migrations.RenameIndex("marked", old_name="indexed_pairs", new_name="marked_pairs"),
+    ]
+"""
+
+
+def test_fields_models_and_indexes_may_be_renamed(indexed: ArraySite) -> None:
+    indexed.run(START_INDEXED + "Indexed.objects.create(code='a', tags=['x', 'y'], pairs=[[1]])")
+    indexed.write("notes/migrations/0002_renamed.py", RENAMED)
+    text = (indexed.folder / "notes" / "models.py").read_text()
+    for before, after in (
+        ("class Indexed(", "class Marked("),
+        ('fields=["tags"], name="indexed_tags"', 'fields=["labels"], name="marked_labels"'),
+        ("indexed_pairs", "marked_pairs"),
+        (
+            "    tags = ArrayField(models.CharField(max_length=20), null",
+            "    labels = ArrayField(models.CharField(max_length=20), null",
+        ),
+    ):
+        assert before in text
+        text = text.replace(before, after)
+    indexed.write("notes/models.py", text)
+    done = indexed.manage("migrate", "--verbosity", "0")
+    assert done.returncode == 0, done.stderr
+    assert indexed.manage("makemigrations", "--check", "--dry-run").returncode == 0
+    indexed.run("""
+from notes.models import Marked
+entries = lambda name: sql(f'SELECT value, "row" FROM {name} ORDER BY 1')
+assert entries("marked_labels") == [("w", 9), ("x", 1), ("y", 1)], entries("marked_labels")
+Marked.objects.filter(pk=1).update(labels=["z"], pairs=[[2]])
+assert entries("marked_labels") == [("w", 9), ("z", 1)] and entries("marked_pairs") == [(2, 1)]
+assert Marked.objects.get(labels__contains=["z"]).pk == 1
+""")
+
+
+def test_a_join_and_a_model_that_inherits_use_the_index(indexed: ArraySite) -> None:
+    indexed.run(
+        START_INDEXED
+        + """
+class Child(Indexed):
+    more = ArrayField(models.IntegerField(), default=list)
+    class Meta:
+        app_label = "notes"
+        indexes = [indexes.ArrayIndex(fields=["more"], name="child_more")]
+class Link(models.Model):
+    to = models.ForeignKey(Indexed, models.CASCADE, null=True, related_name="links")
+    class Meta:
+        app_label = "notes"
+with connection.schema_editor() as editor:
+    editor.create_model(Child), editor.create_model(Link)
+a = Indexed.objects.create(code="a", tags=["x", "y"])
+c = Child.objects.create(code="c", tags=["x"], more=[1, 2])
+Link.objects.bulk_create([Link(to=a), Link(to=c), Link()])
+count = lambda rows, **lookup: rows.objects.filter(**lookup).count()
+assert count(Link, to__tags__contains=["x"]) == 2 and count(Link, to__tags__contains=["y"]) == 1
+assert Link.objects.exclude(to__tags__contains=["y"]).count() == 2
+assert count(Child, tags__contains=["x"], more__overlap=[2, 9]) == 1
+assert count(Child, tags__contains=["y"]) == 0
+assert count(Indexed, child__more__contains=[1]) == 1
+either = Q(tags__contains=["y"]) | Q(links__to__tags__contains=["x"])
+assert Indexed.objects.filter(either).distinct().count() == 2
+has_y = models.Count("pk", filter=Q(tags__contains=["y"]))
+assert Indexed.objects.aggregate(found=has_y) == {"found": 1}
+with connection.schema_editor() as editor:
+    editor.delete_model(Child)
+assert sql("SELECT name FROM sqlite_schema WHERE name LIKE 'child%%'") == []
+""".replace("class Child", "from oxlite.django import indexes\nclass Child", 1)
+    )
 
 
 def test_what_an_index_cannot_be_of_is_refused(indexed: ArraySite) -> None:

@@ -45,12 +45,13 @@ class _Array(Func):
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> _Compiled:
         """Write the elements as the field does."""
         base = self.output_field.base_field
-        parts, parameters = [], []
+        parts: list[str] = []
+        parameters: list[Any] = []
         for expression in self.get_source_expressions():
             sql, of_one = compiler.compile(expression)
             parts.append(_written(base, sql))
             parameters += of_one
-        return f"json_array({', '.join(parts)})", parameters
+        return f"json_array({', '.join(parts)})", tuple(parameters)
 
 
 _KINDS: Final = {
@@ -128,7 +129,7 @@ class _Operator(_OfTwoArrays, Lookup):
         """Ask it of the two arrays."""
         array, of_array = self.process_lhs(compiler, connection)
         others, of_others = self.process_rhs(compiler, connection)
-        return self.sql(array, others), [*of_array, *of_others]
+        return self.sql(array, others), (*of_array, *of_others)
 
     def sql(self, array: str, others: str) -> str:
         """What is asked of two arrays."""
@@ -151,7 +152,7 @@ class _Indexed(_Operator):
         are_several = len(self.rhs) > 1 or isinstance(self.rhs[0], list | tuple)
         others, of_others = self.process_rhs(compiler, connection)
         rows = index.rows(others, quote, with_all=self.needs_all, are_several=are_several)
-        return f"({key} IN ({rows}) AND {sql})", [*of_others, *parameters]
+        return f"({key} IN ({rows}) AND {sql})", (*of_others, *parameters)
 
 
 def _has_element(values: Sequence[Any]) -> bool:
@@ -173,7 +174,7 @@ class _ContainedBy(_Operator):
     def as_sql(self, compiler: Any, connection: Any) -> _Compiled:
         array, of_array = self.process_lhs(compiler, connection)
         others, of_others = self.process_rhs(compiler, connection)
-        return arrays.contains(others, array), [*of_others, *of_array]
+        return arrays.contains(others, array), (*of_others, *of_array)
 
 
 class _Overlap(_Indexed):
