@@ -136,31 +136,39 @@ class _Operator(_OfTwoArrays, Lookup):
         raise NotImplementedError
 
 
-class _Indexed(_Operator):
-    """A lookup that an ``ArrayIndex`` helps."""
+class _Search(_Operator):
+    """A lookup of elements; few constants are asked for one by one, and an index helps."""
 
     needs_all = False
 
     def as_sql(self, compiler: Any, connection: Any) -> _Compiled:
         """Ask it of the rows that the index has, if there is one; where all have it, of all."""
-        sql, parameters = super().as_sql(compiler, connection)
+        if not isinstance(self.rhs, list | tuple):
+            return super().as_sql(compiler, connection)
+        others, (text,) = self.process_rhs(compiler, connection)
+        wanted = arrays.atoms(text)
+        if 0 < len(wanted) <= _FEW and None not in wanted:
+            array, of_array = self.process_lhs(compiler, connection)
+            build = arrays.contains_values if self.needs_all else arrays.overlaps_values
+            sql = build(array, ["%s"] * len(wanted))
+            parameters: Sequence[Any] = (*wanted, *of_array)
+        else:
+            sql, parameters = super().as_sql(compiler, connection)
         index = ArrayIndex.of(self.lhs)
-        if index is None or not isinstance(self.rhs, list | tuple) or not _has_element(self.rhs):
+        if index is None or not wanted:
             return sql, parameters
         quote = connection.ops.quote_name
         key = f"{quote(self.lhs.alias)}.{quote(self.lhs.target.model._meta.pk.column)}"
-        are_several = len(self.rhs) > 1 or isinstance(self.rhs[0], list | tuple)
-        others, of_others = self.process_rhs(compiler, connection)
+        are_several = len(wanted) > 1
         rows = index.rows(others, quote, with_all=self.needs_all, are_several=are_several)
-        return f"({key} IN ({rows}) AND {sql})", (*of_others, *parameters)
+        return f"({key} IN ({rows}) AND {sql})", (text, *parameters)
 
 
-def _has_element(values: Sequence[Any]) -> bool:
-    """Whether there is one, in an array or in those in it."""
-    return any(_has_element(each) if isinstance(each, list | tuple) else True for each in values)
+_FEW: Final = 8
+"""How many constants are asked for one by one."""
 
 
-class _Contains(_Indexed):
+class _Contains(_Search):
     lookup_name = "contains"
     needs_all = True
 
@@ -177,7 +185,7 @@ class _ContainedBy(_Operator):
         return arrays.contains(others, array), (*of_others, *of_array)
 
 
-class _Overlap(_Indexed):
+class _Overlap(_Search):
     lookup_name = "overlap"
     gathers_rows = True
 
