@@ -572,6 +572,9 @@ Indexed.objects.update(code=F("code")), right()
 Indexed.objects.filter(code="c").update(tags=["z"]), right()
 Indexed.objects.filter(code="a").update(tags=None), right()
 Indexed.objects.filter(pk=b.pk).update(id=b.pk + 100), right()
+sql("UPDATE notes_indexed SET _rowid_ = _rowid_ + 1000 WHERE code = 'a'"), right()
+sql("UPDATE notes_indexed SET tags = '[\\"v\\"]', _rowid_ = _rowid_ + 1 WHERE code = 'a'"), right()
+Indexed.objects.filter(code="a").update(tags=None), right()
 Indexed.objects.bulk_create(
     [Indexed(code="b", tags=["u"]), Indexed(code="e", tags=["v"])],
     update_conflicts=True, update_fields=["tags"], unique_fields=["code"]), right()

@@ -39,9 +39,16 @@ class IndexStatements(Statement):
     """Several statements, in the place of the one by which other indexes are made.
 
     Oxlite's schema editor runs them one after the other.
+
+    Args:
+        name: The name of the table that they make or remove.
+        definition: What SQLite has of it; a table of that name that is another one is kept.
+        statements: They.
     """
 
-    def __init__(self, statements: Iterable[Statement]) -> None:
+    def __init__(self, name: str, definition: str, statements: Iterable[Statement]) -> None:
+        self.name = name
+        self.definition = definition
         parts = {f"statement_{number}": each for number, each in enumerate(statements)}
         super().__init__(";\n".join(f"%({name})s" for name in parts), **parts)
 
@@ -92,8 +99,7 @@ class ArrayIndex(Index):
             )
             return statement(
                 f"CREATE TRIGGER {quote(f'{self.name}_{event}')} AFTER {event.upper()}"
-                f"{f' OF {column}, {key}' if event == 'update' else ''} ON %(table)s"
-                f" WHEN {when} BEGIN {done} END"
+                f" ON %(table)s WHEN {when} BEGIN {done} END"
             )
 
         def statement(sql: str) -> Statement:
@@ -101,13 +107,10 @@ class ArrayIndex(Index):
 
         changed = f"OLD.{column} IS NOT NEW.{column} OR OLD.{key} IS NOT NEW.{key}"
         # Rows are numbered by what identifies them, which VACUUM leaves alone.
-        return IndexStatements(
+        return self._statements(
+            schema_editor,
             [
-                *self._removal(schema_editor),
-                statement(
-                    f'CREATE TABLE {index} (value NOT NULL, "row" NOT NULL,'
-                    ' PRIMARY KEY (value, "row")) WITHOUT ROWID'
-                ),
+                Statement(self._definition(schema_editor)),
                 trigger("insert", f"NEW.{column} IS NOT NULL", _NOTE),
                 trigger("update", changed, _FORGET, _NOTE),
                 trigger("delete", f"OLD.{column} IS NOT NULL", _FORGET),
@@ -116,20 +119,32 @@ class ArrayIndex(Index):
                     f' FROM (SELECT {key} AS "row", {column} AS of_row FROM %(table)s),'
                     " json_tree(of_row) WHERE type <> 'array' AND atom IS NOT NULL ORDER BY 1, 2"
                 ),
-            ]
+            ],
         )
 
     def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Any:
         """The statements that remove it."""
-        return IndexStatements(self._removal(schema_editor))
+        return self._statements(schema_editor, [])
 
-    def _removal(self, schema_editor: Any) -> list[Statement]:
+    def _definition(self, schema_editor: Any) -> str:
+        return (
+            f'CREATE TABLE {schema_editor.quote_name(self.name)} (value NOT NULL, "row" NOT NULL,'
+            ' PRIMARY KEY (value, "row")) WITHOUT ROWID'
+        )
+
+    def _statements(self, schema_editor: Any, making: list[Statement]) -> IndexStatements:
+        """Those that remove it if it is there, and then those that make it."""
         quote = schema_editor.quote_name
         triggers = (quote(f"{self.name}_{event}") for event in _EVENTS)
-        return [
-            *(Statement(f"DROP TRIGGER IF EXISTS {trigger}") for trigger in triggers),
-            Statement(f"DROP TABLE IF EXISTS {quote(self.name)}"),
-        ]
+        return IndexStatements(
+            self.name,
+            self._definition(schema_editor),
+            [
+                *(Statement(f"DROP TRIGGER IF EXISTS {trigger}") for trigger in triggers),
+                Statement(f"DROP TABLE IF EXISTS {quote(self.name)}"),
+                *making,
+            ],
+        )
 
     @classmethod
     def of(cls, column: Any) -> "ArrayIndex | None":

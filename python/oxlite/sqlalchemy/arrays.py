@@ -230,6 +230,8 @@ class ArrayCompiler(SQLCompiler):
 
     def visit_getitem_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         """An element, or a slice."""
+        if not _is_array(binary.left):
+            raise exc.UnsupportedCompilationError(self, operator)
         array = self.process(binary.left, **kw)
         if not isinstance(binary.right, elements.Slice):
             index = f"{self.process(binary.right, **kw)} - 1"
@@ -241,15 +243,12 @@ class ArrayCompiler(SQLCompiler):
         end = None if _is_open(bounds.stop) else self.process(bounds.stop, **kw)
         return arrays.part(array, first, end)
 
-    def visit_concat_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
-        """Texts alone: two texts of arrays, one after the other, are no array."""
-        if _is_array(binary.left) or _is_array(binary.right):
-            raise exc.CompileError("arrays are not concatenated in SQLite; do it in Python")
-        text: str = self._generate_generic_binary(binary, " || ", **kw)
-        return text
-
     def _generate_generic_binary(self, binary: Any, opstring: str, *args: Any, **kw: Any) -> str:
         """``ANY``, ``ALL``, and which of two arrays is greater."""
+        if binary.operator is operators.concat_op and (
+            _is_array(binary.left) or _is_array(binary.right)
+        ):
+            raise exc.CompileError("arrays are not concatenated in SQLite; do it in Python")
         left, right, operator = binary.left, binary.right, opstring.strip()
         if isinstance(left, elements.CollectionAggregate):
             left, right, operator = right, left, _MIRRORED.get(operator, operator)
