@@ -13,7 +13,7 @@ from sqlalchemy.testing import exclusions
 from sqlalchemy.testing.requirements import SuiteRequirements
 
 SUPPORTED: Final = """
-    aggregate_order_by autocommit boolean_col_expressions check_constraint_reflection
+    aggregate_order_by array_type autocommit boolean_col_expressions check_constraint_reflection
     computed_columns computed_columns_reflect_persisted computed_columns_stored
     computed_columns_virtual create_table_as create_temp_table_as ctes ctes_with_values
     date_historic datetime_historic datetime_literals dbapi_lastrowid deferrable_fks except_
@@ -47,7 +47,6 @@ _SEQUENCES: Final = "SQLite has no sequences"
 _VIEWS: Final = "SQLite has no such views"
 
 UNSUPPORTED: Final = {
-    "array_type": _TYPE,
     "cast_precision_numerics_many_significant_digits": _DIGITS,
     "column_collation_reflection": "SQLAlchemy does not read a column's collation from SQLite",
     "comment_reflection": _NO_COMMENTS,
