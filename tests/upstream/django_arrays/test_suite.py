@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.upstream.trees import source
 
+pytestmark = pytest.mark.slow  # the source distribution is fetched
+
 HERE = Path(__file__).resolve().parent
 FLOOR = 137  # as many as 5.2 has
 
