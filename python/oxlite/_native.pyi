@@ -1326,9 +1326,9 @@ class Parked:
     def close(self) -> None:
         """Closes the database. Nothing happens if it was lent or closed already."""
 
-def note_prepared(connection: Connection) -> None:
+def note_prepared(connection: Connection) -> bool:
     """Says that a connection is ready for its user: as it is now it may be handed over to the
-    next.
+    next. Whether it refuses to write.
     """
 def hand_over(connection: Connection) -> Parked | None:
     """Closes a connection for whoever has it, and keeps the database open for the next one. An

@@ -37,14 +37,15 @@ impl Changes {
 
 impl Connection {
     /// As it is now it is to be handed over: what was set until now is done again by whoever has it next, or stays.
-    pub fn note_prepared(&self, locked: &Locked<'_>) -> Result<()> {
+    /// Whether it refuses to write.
+    pub fn note_prepared(&self, locked: &Locked<'_>) -> Result<bool> {
         let was_query_only = self.answer(locked, "PRAGMA query_only")? == Some(1);
         let changes = &self.changes;
         changes
             .was_query_only
             .store(was_query_only, Ordering::Relaxed);
         changes.has_changed.store(false, Ordering::Relaxed);
-        Ok(())
+        Ok(was_query_only)
     }
 
     /// Hands it over, if nothing stands against that: an open transaction is rolled back, reads in the middle of

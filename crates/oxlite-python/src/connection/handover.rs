@@ -104,9 +104,10 @@ impl Drop for Parked {
     }
 }
 
-/// Says that a connection is ready for its user: as it is now it may be handed over to the next.
+/// Says that a connection is ready for its user: as it is now it may be handed over to the next. Whether it refuses
+/// to write.
 #[pyfunction]
-pub(crate) fn note_prepared(py: Python<'_>, connection: &Bound<'_, Connection>) -> PyResult<()> {
+pub(crate) fn note_prepared(py: Python<'_>, connection: &Bound<'_, Connection>) -> PyResult<bool> {
     connection.get().on_locked(py, |core, locked| {
         core.note_prepared(locked)
             .map_err(|error| from_core(py, error))

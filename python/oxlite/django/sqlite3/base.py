@@ -164,6 +164,8 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._generation = _Process.generation
         self._limits: Limits | None = None
         self._place: _Place | None = None
+        self._settings: object = None
+        self._key = ""
         self._is_prepared = False
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -193,10 +195,11 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         self._is_prepared = False
         with without_read_only_next():
             super().connect()
-        self._never_writes = _refuses_writes(self.connection)
         if self._place is not None and type(self.connection) is Database.Connection:
-            _native.note_prepared(self.connection)
+            self._never_writes = _native.note_prepared(self.connection)
             self._is_prepared = True
+        else:
+            self._never_writes = _refuses_writes(self.connection)
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> oxlite.Connection:
@@ -253,7 +256,10 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             or not name
         ):
             return None
-        return _Place(repr((conn_params, self.init_commands)), name, self._limits)
+        settings = conn_params, self.init_commands
+        if settings != self._settings:  # they are the same for each request
+            self._settings, self._key = settings, repr(settings)
+        return _Place(self._key, name, self._limits)
 
     def _parked(self) -> oxlite.Connection | None:
         place = self._place
