@@ -226,6 +226,7 @@ __all__ = [
     "Announcement",
     "Blob",
     "Change",
+    "ClockChange",
     "CommitOutcomeUnknown",
     "Conflict",
     "Connection",
@@ -273,6 +274,7 @@ __all__ = [
     "confine",
     "connect",
     "converters",
+    "create_date_functions",
     "enable_callback_tracebacks",
     "enable_shared_cache",
     "forget_rowid",
@@ -1481,6 +1483,29 @@ class Subscription:
         """Readable while one waits, and after the end."""
     def close(self) -> None:
         """Listens no longer, and wakes whoever waits."""
+
+@final
+class ClockChange:
+    """What is done to the clock before a question is answered: it shows the time of a zone, is
+    put forward by some microseconds, and then shows the time of another zone, if there is
+    one.
+
+    The zones are the bytes of TZif files; `ValueError` for those that are not certainly
+    understood as `zoneinfo` does.
+    """
+    def __new__(cls, source: bytes, shift: int, target: bytes | None, /) -> Self: ...
+
+def create_date_functions(
+    connection: Connection,
+    originals: Mapping[str, Callable[..., Any]],
+    clock_change: Callable[[str | None, str | None], ClockChange | None],
+    /,
+) -> None:
+    """Creates those of the functions that `originals` has, by their names in SQL, each with
+    its original behind it. `clock_change` is called with the names of two zones, the one
+    that is asked for and the connection's, and returns a `ClockChange`, or `None` where the
+    originals are to be called.
+    """
 
 @final
 class Seals:

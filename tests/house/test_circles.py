@@ -33,6 +33,7 @@ STAYING: dict[str, list[set[str]]] = {
         },
     ],
     "oxlite-core": [],
+    "oxlite-functions": [],
     # `sqlite3.Row` is made of a cursor and a tuple, and a cursor makes rows.
     "oxlite-python": [{"cursor", "row"}],
 }
@@ -129,7 +130,7 @@ def circles(uses: dict[Module, set[Module]]) -> list[set[str]]:
 @pytest.mark.parametrize("crate", STAYING)
 def test_files_of_a_crate_have_no_circle(root: Path, crate: str) -> None:
     known = modules(root / "crates" / crate / "src")
-    assert len(known) > 20
+    assert len(known) > 5
     found = circles(graph(known))
     staying = STAYING[crate]
     assert [circle for circle in found if circle not in staying] == []

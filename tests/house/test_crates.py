@@ -3,6 +3,7 @@
 ::
 
     oxlite-python → oxlite-core → oxlite-sqlite → libsqlite3-sys
+                  → oxlite-functions
 """
 
 import re
@@ -16,7 +17,8 @@ OWNERS = {"pyo3": "oxlite-python", "libsqlite3-sys": "oxlite-sqlite"}
 BELOW: dict[str, set[str]] = {
     "oxlite-sqlite": set(),
     "oxlite-core": {"oxlite-sqlite"},
-    "oxlite-python": {"oxlite-core", "oxlite-sqlite"},
+    "oxlite-functions": set(),
+    "oxlite-python": {"oxlite-core", "oxlite-functions", "oxlite-sqlite"},
 }
 
 
@@ -58,8 +60,9 @@ def test_a_dependency_has_one_owner(
     assert families == {owner}
 
 
-def test_the_policy_forbids_unsafe_code(root: Path) -> None:
-    text = (root / "crates" / "oxlite-core" / "src" / "lib.rs").read_text()
+@pytest.mark.parametrize("crate", ["oxlite-core", "oxlite-functions"])
+def test_the_policy_forbids_unsafe_code(root: Path, crate: str) -> None:
+    text = (root / "crates" / crate / "src" / "lib.rs").read_text()
     assert "#![forbid(unsafe_code)]" in text
 
 

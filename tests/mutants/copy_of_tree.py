@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.mutants.place import CRATE, SWITCH, Place, with_mistake, with_switches
 
 ROOT = Path(__file__).parents[2]
-_CRATES_WITH_TESTS = ("oxlite-sqlite", "oxlite-core")
+_CRATES_WITH_TESTS = ("oxlite-sqlite", "oxlite-core", "oxlite-functions")
 
 # The mutants are to be compiled soon, not to run fast.
 _PROFILE = {

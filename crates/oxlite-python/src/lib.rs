@@ -17,6 +17,7 @@ mod callback;
 mod changeset;
 mod connection;
 mod cursor;
+mod date_functions;
 mod error;
 mod exceptions;
 mod execution;
@@ -89,6 +90,8 @@ mod native {
     use crate::connection::{Connection, Parked, connect, hand_over, note_prepared};
     #[pymodule_export]
     use crate::cursor::Cursor;
+    #[pymodule_export]
+    use crate::date_functions::{ClockChange, create_date_functions};
     #[pymodule_export]
     use crate::exceptions::{
         CommitOutcomeUnknown, DataError, DatabaseError, Error, IntegrityError, InterfaceError,

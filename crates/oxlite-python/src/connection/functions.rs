@@ -16,7 +16,7 @@ use crate::signature::{hand_on, warn_of_keywords};
 impl Connection {
     /// Defines something on the locked connection; an error is an `OperationalError` of this text,
     /// unless memory has run out.
-    fn define(
+    pub(crate) fn define(
         &self,
         py: Python<'_>,
         failure: &'static str,

@@ -23,7 +23,6 @@ from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.sqlite3 import base as stock
-from django.db.backends.sqlite3._functions import register as register_functions
 from django.db.utils import DatabaseError, DatabaseErrorWrapper
 from django.utils.asyncio import async_unsafe
 from django.utils.dateparse import parse_date, parse_datetime, parse_time
@@ -38,6 +37,7 @@ from oxlite.django.next_transaction import next_is_read_only, without_read_only_
 from oxlite.django.sqlite3.client import DatabaseClient
 from oxlite.django.sqlite3.creation import DatabaseCreation
 from oxlite.django.sqlite3.features import DatabaseFeatures
+from oxlite.django.sqlite3.functions import register_functions
 from oxlite.django.sqlite3.introspection import DatabaseIntrospection
 from oxlite.django.sqlite3.operations import DatabaseOperations
 from oxlite.django.sqlite3.options import check_options

@@ -1,0 +1,89 @@
+"""Django's SQL functions on a connection: those of days and times without Python.
+
+Invariant: the driver answers where its answer is certainly that of Django's own function, which it
+calls everywhere else: for texts in another form than Django's, unknown zones, and all errors.
+"""
+
+import zoneinfo
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import django
+from django.db.backends.sqlite3 import _functions as stock
+from django.db.backends.utils import split_tzname_delta
+
+import oxlite
+from oxlite._native import ClockChange, create_date_functions
+
+COMPARED: Final = frozenset({(5, 2), (6, 0), (6, 1)})
+"""The versions of Django whose functions are those that the driver has; others keep their own."""
+
+ORIGINALS: Final[Mapping[str, Callable[..., Any]]] = {
+    "django_date_extract": stock._sqlite_datetime_extract,
+    "django_date_trunc": stock._sqlite_date_trunc,
+    "django_datetime_cast_date": stock._sqlite_datetime_cast_date,
+    "django_datetime_cast_time": stock._sqlite_datetime_cast_time,
+    "django_datetime_extract": stock._sqlite_datetime_extract,
+    "django_datetime_trunc": stock._sqlite_datetime_trunc,
+    "django_time_extract": stock._sqlite_time_extract,
+    "django_time_trunc": stock._sqlite_time_trunc,
+    "django_time_diff": stock._sqlite_time_diff,
+    "django_timestamp_diff": stock._sqlite_timestamp_diff,
+    "django_format_dtdelta": stock._sqlite_format_dtdelta,
+}
+"""Django's functions of days and times, by their names in SQL."""
+
+
+def register_functions(connection: oxlite.Connection) -> None:
+    """Create Django's functions on a connection."""
+    stock.register(connection)
+    if django.VERSION[:2] in COMPARED:
+        create_date_functions(connection, ORIGINALS, clock_change)
+
+
+@lru_cache(maxsize=256)
+def clock_change(tzname: str | None, conn_tzname: str | None) -> ClockChange | None:
+    """What Django's functions do to a time before they look at it.
+
+    Args:
+        tzname: A zone, an offset such as ``+05:30``, or both.
+        conn_tzname: The zone of what is in the database.
+
+    Returns:
+        ``None`` where Django's functions are to be asked: for what is no zone, which they refuse.
+    """
+    if not conn_tzname:
+        return None  # without it nothing can be converted
+    try:
+        source = zone_file(conn_tzname)
+        if tzname is None or tzname == conn_tzname:
+            return ClockChange(source, 0, None)
+        name, sign, offset = split_tzname_delta(tzname)
+        shift = 0
+        if offset:
+            hours, minutes = map(int, offset.split(":"))
+            shift = (hours * 60 + minutes) * 60_000_000
+            shift = shift if sign == "+" else -shift
+        same = name in ("", conn_tzname)
+        return ClockChange(source, shift, None if same else zone_file(name))
+    except Exception:  # whatever it is, Django's function raises it again
+        return None
+
+
+def zone_file(name: str) -> bytes:
+    """The file of a zone, which is the one that ``zoneinfo`` reads.
+
+    Raises:
+        Exception: What ``zoneinfo`` raises for a name that is none.
+    """
+    zoneinfo.ZoneInfo(name)
+    for folder in zoneinfo.TZPATH:
+        path = Path(folder, name)
+        if path.is_file():
+            return path.read_bytes()
+    *packages, file = name.split("/")
+    package = ".".join(["tzdata.zoneinfo", *packages])
+    return resources.files(package).joinpath(file).read_bytes()

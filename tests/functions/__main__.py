@@ -1,0 +1,35 @@
+"""``python -m tests.functions --calls 1000000``: the driver's functions beside Django's own.
+
+The exit code is 1 where a call had two outcomes.
+"""
+
+import argparse
+import random
+import sys
+
+from tests.functions.comparison import compare
+
+
+def main() -> int:
+    """Compare, and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    found = compare(
+        arguments.calls,
+        arguments.seed,
+        lambda number: print(f"{number:,}", end="\r", file=sys.stderr, flush=True),
+    )
+    for name, count in sorted(found.calls.items()):
+        by_django, errors = found.originals[name], found.errors[name]
+        print(f"{name:28}{count:12,} calls {by_django:12,} by Django's {errors:12,} errors")
+    for call, expected, actual in found.differences[:20]:
+        print(f"{call}: {expected} is expected, and there is {actual}")
+    print(f"{sum(found.calls.values()):,} calls, {len(found.differences):,} differences")
+    return 1 if found.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
