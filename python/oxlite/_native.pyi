@@ -275,6 +275,7 @@ __all__ = [
     "connect",
     "converters",
     "create_date_functions",
+    "create_statistic_functions",
     "enable_callback_tracebacks",
     "enable_shared_cache",
     "forget_rowid",
@@ -1505,6 +1506,13 @@ def create_date_functions(
     its original behind it. `clock_change` is called with the names of two zones, the one
     that is asked for and the connection's, and returns a `ClockChange`, or `None` where the
     originals are to be called.
+    """
+
+def create_statistic_functions(
+    connection: Connection, originals: Mapping[str, Callable[[], Any]], /
+) -> None:
+    """Creates those of the statistical aggregates that `originals` has, by their names in SQL,
+    each with its original behind it: a class of `create_aggregate`.
     """
 
 @final

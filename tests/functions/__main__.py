@@ -7,13 +7,15 @@ import argparse
 import random
 import sys
 
-from tests.functions.comparison import compare
+from tests.functions.comparison import Outcome, compare
+from tests.functions.samples import compare_samples
 
 
 def main() -> int:
     """Compare, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--samples", type=int, default=100_000, help="for the aggregates")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
@@ -22,13 +24,20 @@ def main() -> int:
         arguments.seed,
         lambda number: print(f"{number:,}", end="\r", file=sys.stderr, flush=True),
     )
+    of_samples = compare_samples(arguments.samples, arguments.seed)
+    for outcome in (found, of_samples):
+        show(outcome)
+    return 1 if found.differences or of_samples.differences else 0
+
+
+def show(found: Outcome) -> None:
+    """Print what was compared, and what was not the same."""
     for name, count in sorted(found.calls.items()):
         by_django, errors = found.originals[name], found.errors[name]
         print(f"{name:28}{count:12,} calls {by_django:12,} by Django's {errors:12,} errors")
     for call, expected, actual in found.differences[:20]:
         print(f"{call}: {expected} is expected, and there is {actual}")
     print(f"{sum(found.calls.values()):,} calls, {len(found.differences):,} differences")
-    return 1 if found.differences else 0
 
 
 if __name__ == "__main__":

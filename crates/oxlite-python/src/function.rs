@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar};
+use oxlite_sqlite::{Aggregate, Collation, FunctionContext, Scalar, ValueRef};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -80,6 +80,33 @@ impl PythonAggregate {
             class,
             single_values,
         }
+    }
+
+    /// An instance that has taken these values in; `None` after having set an error.
+    pub(crate) fn create_with<'v>(
+        &self,
+        context: &FunctionContext<'_>,
+        values: impl Iterator<Item = ValueRef<'v>>,
+    ) -> Option<Py<PyAny>> {
+        let instance = self.create(context)?;
+        attached(|py| {
+            let taken = || -> PyResult<()> {
+                let step = instance.bind(py).getattr(interned!(py, "step"))?;
+                for value in values {
+                    step.call1((object_of_value(py, value)?,))?;
+                }
+                Ok(())
+            };
+            let taken = taken();
+            if let Err(error) = taken {
+                let text = "user-defined aggregate's 'step' method raised error";
+                fail(py, context, &error, text);
+                callback::report(py, error, self.class.bind(py));
+                instance.drop_ref(py);
+                return None;
+            }
+            Some(instance)
+        })
     }
 
     /// Calls a method of an instance, and hands its result on; `unusable` is said of one that cannot be

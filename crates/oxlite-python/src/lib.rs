@@ -42,6 +42,7 @@ mod session;
 mod shared_commit;
 mod signature;
 mod statement;
+mod statistic_functions;
 mod sys_module;
 mod thread_entry;
 mod type_names;
@@ -115,6 +116,8 @@ mod native {
     use crate::shared_commit::shared_commit_group;
     #[pymodule_export]
     use crate::statement::Statement;
+    #[pymodule_export]
+    use crate::statistic_functions::create_statistic_functions;
     #[pymodule_export]
     use crate::thread_entry::{close_to_threads, open_to_threads};
     #[pymodule_export]

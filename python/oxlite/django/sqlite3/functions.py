@@ -1,9 +1,11 @@
-"""Django's SQL functions on a connection: those of days and times without Python.
+"""Django's SQL functions on a connection: those of days and times, and statistics, without Python.
 
 Invariant: the driver answers where its answer is certainly that of Django's own function, which it
-calls everywhere else: for texts in another form than Django's, unknown zones, and all errors.
+calls everywhere else: for texts in another form than Django's, unknown zones, statistics of what is
+no number, and all errors.
 """
 
+import sys
 import zoneinfo
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -16,7 +18,7 @@ from django.db.backends.sqlite3 import _functions as stock
 from django.db.backends.utils import split_tzname_delta
 
 import oxlite
-from oxlite._native import ClockChange, create_date_functions
+from oxlite._native import ClockChange, create_date_functions, create_statistic_functions
 
 COMPARED: Final = frozenset({(5, 2), (6, 0), (6, 1)})
 """The versions of Django whose functions are those that the driver has; others keep their own."""
@@ -37,11 +39,25 @@ ORIGINALS: Final[Mapping[str, Callable[..., Any]]] = {
 """Django's functions of days and times, by their names in SQL."""
 
 
+EXACT: Final = frozenset({(3, 11), (3, 12), (3, 13)})
+"""The versions of Python whose ``statistics`` round exact fractions, once."""
+
+STATISTICS: Final[Mapping[str, type]] = {
+    "STDDEV_POP": stock.StdDevPop,
+    "STDDEV_SAMP": stock.StdDevSamp,
+    "VAR_POP": stock.VarPop,
+    "VAR_SAMP": stock.VarSamp,
+}
+"""Django's statistical aggregates, by their names in SQL."""
+
+
 def register_functions(connection: oxlite.Connection) -> None:
     """Create Django's functions on a connection."""
     stock.register(connection)
     if django.VERSION[:2] in COMPARED:
         create_date_functions(connection, ORIGINALS, clock_change)
+        if sys.version_info[:2] in EXACT:
+            create_statistic_functions(connection, STATISTICS)
 
 
 @lru_cache(maxsize=256)
