@@ -247,6 +247,7 @@ __all__ = [
     "NotSupportedError",
     "NotificationsLost",
     "OperationalError",
+    "Parked",
     "Pool",
     "PoolTimeout",
     "PrepareProtocol",
@@ -279,9 +280,11 @@ __all__ = [
     "enable_callback_tracebacks",
     "enable_shared_cache",
     "forget_rowid",
+    "hand_over",
     "harmless",
     "invert_changeset",
     "latest_rowid",
+    "note_prepared",
     "only_read",
     "open_to_threads",
     "options",
@@ -1333,6 +1336,7 @@ def note_prepared(connection: Connection) -> bool:
     """Says that a connection is ready for its user: as it is now it may be handed over to the
     next. Whether it refuses to write.
     """
+
 def hand_over(connection: Connection) -> Parked | None:
     """Closes a connection for whoever has it, and keeps the database open for the next one. An
     open transaction is rolled back, and reads in the middle of their rows are ended.

@@ -115,7 +115,7 @@ class Guard:
         self.is_held = False
         self._in_vain: Wal | None = None
         self._wal: Wal | None = None
-        self._turn_at = 0.0
+        self._turn_at = self._cut_at = 0.0
         self._pause = _URGENT_SECONDS
         self._has_read_at = time.monotonic()
         self._has_read_too_much = False
@@ -218,7 +218,7 @@ class Guard:
         is_lost = self._is_lost()
         wal = self._wal
         self.is_busy = wal != before
-        if wal is None:
+        if wal is None or self._file is None:
             return is_lost  # there is another one when somebody writes
         if not self.is_held and wal != self._in_vain:
             self._hold()
@@ -277,8 +277,10 @@ class Guard:
     def _connect(
         self, *, busy: Literal["none", "gate"] = "gate", timeout: float = 1.0
     ) -> Connection:
+        # A database that is gone is not made anew, or an empty one would be replicated.
         connection = oxlite.connect(
-            self._database,
+            f"{self._database.as_uri()}?mode=rw",
+            uri=True,
             journal="keep",
             isolation_level=None,
             busy=busy,
@@ -386,9 +388,9 @@ class Guard:
 
     def _cut(self) -> bool:
         """Nobody reads: that others can go on to write is worth more than the frames."""
-        if time.monotonic() - self._turn_at < _TURN_EVERY_SECONDS:
+        if time.monotonic() - self._cut_at < _TURN_EVERY_SECONDS:
             return False
-        self._turn_at = time.monotonic()
+        self._cut_at = time.monotonic()
         self._stop_reading()
         with suppress(sqlite3.Error):
             self._in_line = self._in_line or self._connect()

@@ -113,7 +113,8 @@ class Replicator:
         self._begun = 0.0
         self._begin_at: float | None = None
         self._files: dict[Path, tuple[int, int] | None] = {}
-        self._is_reset_wanted = False
+        self._to_send_anew: set[Path] = set()
+        self._anew_lock = threading.Lock()
         self._was_sent = False
         self._ahead: dict[Path, int] = {}
         self._stop = threading.Event()
@@ -222,8 +223,12 @@ class Replicator:
             # What was written while it did not look is missing in what it has read.
             guard = self._guards[replica.database]
             end, is_kept = guard.end(), guard.is_held
-            if self._is_reset_wanted or not continues(replica.database, end, is_kept=is_kept):
+            with self._anew_lock:
+                is_wanted = replica.database in self._to_send_anew
+                self._to_send_anew.discard(replica.database)
+            if is_wanted or not continues(replica.database, end, is_kept=is_kept):
                 if not self._renew(replica.database, ends):
+                    self._send_anew({replica.database})
                     return
                 forget(replica.database)
             if not has_noted(replica.database):
@@ -237,7 +242,6 @@ class Replicator:
                     return
                 if found is not None and found.ahead is not None:
                     self._ahead[replica.database] = found.ahead
-        self._is_reset_wanted = False
         self._files = {one.database: identity(one.database) for one in self._replicas}
         with ExitStack() as stack:
             lent: list[int] = []
@@ -261,6 +265,15 @@ class Replicator:
         said = self._program.said
         assert said is not None
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
+        if self._to_send_anew:  # it was lost while this one was being begun
+            self._program.signal(signal.SIGKILL)
+
+    def _send_anew(self, databases: set[Path]) -> None:
+        """Have all of them sent once more: by the next Litestream, so that this one ends."""
+        with self._anew_lock:
+            self._to_send_anew |= databases
+        if (program := self._program) is not None:
+            program.signal(signal.SIGKILL)
 
     def _renew(self, database: Path, ends: float | None) -> bool:
         """See that the WAL has nothing that Litestream seems to know, and whether it has not."""
@@ -304,7 +317,7 @@ class Replicator:
 
     def _look_at_the_start(self) -> None:
         self._look()
-        if self._program is None and self._is_reset_wanted:
+        if self._program is None and self._to_send_anew:
             self._begin()
         if self._program is None and not self._is_ending:
             raise LitestreamFailed("Litestream has ended at once: see what it has logged")
@@ -355,7 +368,7 @@ class Replicator:
             program = self._program
             if self._stop.is_set() or program is None:
                 continue
-            if self._is_replaced():
+            if any(map(self._is_replaced, self._files)):
                 _log.error("a database was replaced: Litestream is begun again with the new one")
                 program.signal(signal.SIGKILL)  # what it has open is nobody's any more
             elif not any(outcomes) and not self._is_alive():
@@ -371,22 +384,23 @@ class Replicator:
         while not self._stop.wait(pause):
             program = self._program
             reads = program is not None and program.status is None
-            try:
-                lost = [path for path, guard in self._guards.items() if guard.look(reads=reads)]
-            except OSError as error:  # no descriptor, no memory: it may be over soon
-                _log.error("the WAL cannot be looked at: %s", error)
-                pause = 1.0
-                continue
+            lost = set()
+            for database, guard in self._guards.items():
+                try:
+                    if guard.look(reads=reads) and not self._is_replaced(database):
+                        lost.add(database)
+                except Exception:
+                    _log.exception("the WAL of %s cannot be looked after", database)
+                    guard.let_go()
             is_busy = any(guard.is_busy for guard in self._guards.values())
             pause = _GUARD_SECONDS if is_busy else _IDLE_SECONDS
-            if lost and program is not None and reads and not self._is_replaced():
+            if lost:
                 _log.warning(
                     "the WAL of %s was begun anew before Litestream had read it: all is sent once"
                     " more",
                     ", ".join(map(str, lost)),
                 )
-                self._is_reset_wanted = True
-                program.signal(signal.SIGKILL)
+                self._send_anew(lost)
 
     def _read(self, database: Path) -> None:
         read_now(self._socket, database, seconds=_READS_WITHIN_SECONDS)
@@ -396,12 +410,12 @@ class Replicator:
         is_new = time.monotonic() - self._begun < self._pace.answers_within
         return is_new or answers(self._socket, seconds=self._pace.answers_within)
 
-    def _is_replaced(self) -> bool:
+    def _is_replaced(self, database: Path) -> bool:
         """Whether another file has the name of one that Litestream has open, or none has.
 
         It would go on to read the old one, and say that all is sent.
         """
-        return any(identity(path) not in (found, None) for path, found in self._files.items())
+        return identity(database) not in (self._files.get(database), None)
 
     def _is_stuck(self) -> bool:
         """Whether it has failed for long since it was begun; what to do before it begins again.
@@ -416,7 +430,11 @@ class Replicator:
             for one in self._states.values()
             if one.failing_since is not None and one.failing_since <= long_ago
         ]
-        self._is_reset_wanted |= any("ltx" in (one.failure or "").lower() for one in stuck)
+        damaged = {
+            path for path, one in self._states.items() if "ltx" in (one.failure or "").lower()
+        }
+        if stuck and damaged:
+            self._send_anew(damaged)
         return bool(stuck)
 
     def _try_to_send(self, database: Path) -> str | None:
@@ -451,11 +469,9 @@ class Replicator:
         while sent <= ahead and not self._stop.is_set():
             self._guards[database].commit_nothing()
             sent = send_now(self._socket, database, seconds=self._pace.sent_within)
-        program = self._program
-        if sent > ahead and program is not None:
+        if sent > ahead:
             del self._ahead[database]
-            self._is_reset_wanted = True
-            program.signal(signal.SIGKILL)
+            self._send_anew({database})
         raise LitestreamFailed("all is sent anew, beyond a copy that was there")
 
     def _send_one(self, replica: Replica) -> bool:
@@ -479,7 +495,7 @@ class Replicator:
         """Send what is left, and end Litestream; a signal to end that comes now ends it at once."""
         self._signals.clear()
         ends = time.monotonic() + self._pace.ends_within
-        if (self._program is None or self._is_reset_wanted) and self._was_sent:
+        if (self._program is None or self._to_send_anew) and self._was_sent:
             self._begin_for_the_last(ends)
         program = self._program
         if program is None or program.status is not None:
