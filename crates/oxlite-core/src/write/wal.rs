@@ -252,12 +252,11 @@ impl Log {
         if self.is_tended.swap(true, Ordering::Acquire) {
             return;
         }
-        if self.is_replicated() {
-            self.start_over(frames);
-            self.is_tended.store(false, Ordering::Release);
-            return;
-        }
         let told = match self.is_finishing.load(Ordering::Relaxed) {
+            _ if self.is_replicated() => {
+                self.start_over(frames);
+                None
+            }
             false => {
                 locked.leave_write_queue();
                 let outcome = locked.checkpoint(Some(schema), CheckpointMode::Passive);
