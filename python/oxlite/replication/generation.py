@@ -112,14 +112,18 @@ class _Read:
     end: int
 
 
+def _notes(database: Path) -> Iterator[Path]:
+    """Litestream's files of single transactions, beside a database."""
+    return (litestream_directory(database) / "ltx" / "0").glob("*.ltx")
+
+
 def _read_last(database: Path) -> Iterator[_Read]:
     """What Litestream has read, the last first.
 
     Raises:
         OSError, struct.error: It cannot be known.
     """
-    directory = litestream_directory(database) / "ltx" / "0"
-    for path in sorted(directory.glob("*.ltx"), reverse=True):
+    for path in sorted(_notes(database), reverse=True):
         with path.open("rb") as file:
             *_rest, begin, length, one, two = _LTX_HEADER.unpack(file.read(_LTX_HEADER.size))
         yield _Read((one, two), begin + length)
@@ -148,7 +152,7 @@ def continues(database: Path, end: int | None, *, is_kept: bool) -> bool:
 
 def has_noted(database: Path) -> bool:
     """Whether Litestream has noted anything of a database."""
-    return next((litestream_directory(database) / "ltx" / "0").glob("*.ltx"), None) is not None
+    return next(_notes(database), None) is not None
 
 
 def end_of_read(database: Path, wal: Wal) -> int | None:
@@ -168,7 +172,16 @@ def has_commit(database: Path, wal: Wal, place: int) -> bool:
         OSError: The file cannot be read.
     """
     with Path(f"{database}-wal").open("rb") as file:
-        return _has_commit(file.fileno(), wal, place)
+        while True:
+            header = os.pread(file.fileno(), _FRAME_HEADER.size, place)
+            if len(header) < _FRAME_HEADER.size:
+                return False
+            _page, pages_after_commit, *salts = _FRAME_HEADER.unpack(header)
+            if tuple(salts) != wal.salts:
+                return False
+            if pages_after_commit:
+                return True
+            place += wal.frame_bytes
 
 
 def has_unread(database: Path, before: Wal, now: Wal) -> bool:
@@ -184,25 +197,11 @@ def has_unread(database: Path, before: Wal, now: Wal) -> bool:
     if not now.follows(before):
         return True
     try:
-        if next(_read_last(database), None) is None:
+        if not has_noted(database):
             return False  # it begins with all of the database
         return has_commit(database, before, end_of_read(database, before) or now.bytes)
     except (OSError, struct.error):
         return True
-
-
-def _has_commit(descriptor: int, wal: Wal, place: int) -> bool:
-    """Whether a transaction of a WAL ends behind a place of its file."""
-    while True:
-        header = os.pread(descriptor, _FRAME_HEADER.size, place)
-        if len(header) < _FRAME_HEADER.size:
-            return False
-        _page, pages_after_commit, *salts = _FRAME_HEADER.unpack(header)
-        if tuple(salts) != wal.salts:
-            return False
-        if pages_after_commit:
-            return True
-        place += wal.frame_bytes
 
 
 def identity(database: Path) -> tuple[int, int] | None:

@@ -174,9 +174,9 @@ class Guard:
     def commit_nothing(self) -> None:
         """Commit a transaction that changes nothing, so that Litestream counts one more."""
         with self._lock, suppress(sqlite3.Error):
-            self._in_line = self._in_line or self._connect()
-            (version,) = self._in_line.execute("PRAGMA user_version").fetchone()
-            self._in_line.execute(f"PRAGMA user_version = {version}")
+            writer = self._as_writer()
+            (version,) = writer.execute("PRAGMA user_version").fetchone()
+            writer.execute(f"PRAGMA user_version = {version}")
 
     def renew(self) -> bool:
         """Copy all of the WAL, and cut it to nothing, so that nothing of it looks known.
@@ -193,8 +193,7 @@ class Guard:
             self._stop_reading()
             self._wal = self._in_vain = None
             with suppress(sqlite3.Error):
-                self._in_line = self._in_line or self._connect()
-                is_busy, frames, _copied = self._in_line.checkpoint("truncate", timeout=0.1)
+                is_busy, frames, _copied = self._as_writer().checkpoint("truncate", timeout=0.1)
                 return not is_busy and frames == 0
             return False
 
@@ -291,6 +290,12 @@ class Guard:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
         return connection
 
+    def _as_writer(self) -> Connection:
+        """The connection that stands in line as writers do."""
+        if self._in_line is None:
+            self._in_line = self._connect()
+        return self._in_line
+
     def _is_due(self, wal: Wal) -> bool:
         if wal.frames < _DUE_PAGES:
             return False
@@ -302,8 +307,7 @@ class Guard:
     def _turn(self, wal: Wal) -> None:
         """Have Litestream read what is left, and begin the WAL anew."""
         with suppress(sqlite3.Error):
-            self._in_line = self._in_line or self._connect()
-            self._in_line.give_way(lambda: self._give_way(wal))
+            self._as_writer().give_way(lambda: self._give_way(wal))
         after = wal_of(self._database)
         if after is None or after.salts != wal.salts:
             self._pause = _URGENT_SECONDS
@@ -393,8 +397,7 @@ class Guard:
         self._cut_at = time.monotonic()
         self._stop_reading()
         with suppress(sqlite3.Error):
-            self._in_line = self._in_line or self._connect()
-            is_busy, _frames, _checkpointed = self._in_line.checkpoint("truncate", timeout=0.1)
+            is_busy, _frames, _checkpointed = self._as_writer().checkpoint("truncate", timeout=0.1)
             return not is_busy
         return False
 
