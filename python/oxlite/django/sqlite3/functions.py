@@ -19,6 +19,7 @@ from django.db.backends.utils import split_tzname_delta
 
 import oxlite
 from oxlite._native import ClockChange, create_date_functions, create_statistic_functions
+from oxlite.connection import driver_connection
 
 COMPARED: Final = frozenset({(5, 2), (6, 0), (6, 1)})
 """The versions of Django whose functions are those that the driver has; others keep their own."""
@@ -52,12 +53,13 @@ STATISTICS: Final[Mapping[str, type]] = {
 
 
 def register_functions(connection: oxlite.Connection) -> None:
-    """Create Django's functions on a connection."""
+    """Create Django's functions on a connection, or on the one that someone has wrapped."""
     stock.register(connection)
     if django.VERSION[:2] in COMPARED:
-        create_date_functions(connection, ORIGINALS, clock_change)
+        own = driver_connection(connection)
+        create_date_functions(own, ORIGINALS, clock_change)
         if sys.version_info[:2] in EXACT:
-            create_statistic_functions(connection, STATISTICS)
+            create_statistic_functions(own, STATISTICS)
 
 
 @lru_cache(maxsize=256)
