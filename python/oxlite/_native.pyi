@@ -248,6 +248,7 @@ __all__ = [
     "NotificationsLost",
     "OperationalError",
     "Parked",
+    "Pattern",
     "Pool",
     "PoolTimeout",
     "PrepareProtocol",
@@ -276,6 +277,7 @@ __all__ = [
     "connect",
     "converters",
     "create_date_functions",
+    "create_pattern_function",
     "create_statistic_functions",
     "enable_callback_tracebacks",
     "enable_shared_cache",
@@ -1511,6 +1513,29 @@ def create_date_functions(
     that is asked for and the connection's, and returns a `ClockChange`, or `None` where the
     originals are to be called.
     """
+
+def create_pattern_function(
+    connection: Connection,
+    original: Callable[..., Any],
+    pattern_of: Callable[[str], Pattern | None],
+    /,
+    *,
+    searches_integers: bool,
+) -> None:
+    """Creates `REGEXP` with the original behind it. `pattern_of` is called with a pattern in
+    Python's language, and returns a `Pattern`, or `None` where the original is to be
+    called. With `searches_integers` an integer is searched as the text that it is written
+    as.
+    """
+
+@final
+class Pattern:
+    """A regular expression in the language of Rust's `regex`; `ValueError` for one that is
+    wrong or too large. With `is_of_ascii` it is said of texts in ASCII alone.
+    """
+    def __new__(cls, expression: str, is_of_ascii: bool, ignores_case: bool, /) -> Self: ...
+    def is_in(self, text: bytes, /) -> bool | None:
+        """Whether a text has a match; `None` where that is not certainly known."""
 
 def create_statistic_functions(
     connection: Connection, originals: Mapping[str, Callable[[], Any]], /

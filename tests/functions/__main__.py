@@ -9,12 +9,14 @@ import sys
 
 from tests.functions.comparison import Outcome, compare
 from tests.functions.samples import compare_samples
+from tests.functions.searches import compare_searches
 
 
 def main() -> int:
     """Compare, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--searches", type=int, default=100_000, help="for regular expressions")
     parser.add_argument("--samples", type=int, default=100_000, help="for the aggregates")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
@@ -25,9 +27,11 @@ def main() -> int:
         lambda number: print(f"{number:,}", end="\r", file=sys.stderr, flush=True),
     )
     of_samples = compare_samples(arguments.samples, arguments.seed)
-    for outcome in (found, of_samples):
+    of_searches = compare_searches(arguments.searches, arguments.seed)
+    outcomes = (found, of_samples, of_searches)
+    for outcome in outcomes:
         show(outcome)
-    return 1 if found.differences or of_samples.differences else 0
+    return 1 if any(outcome.differences for outcome in outcomes) else 0
 
 
 def show(found: Outcome) -> None:

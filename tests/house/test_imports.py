@@ -32,13 +32,15 @@ BELOW: dict[str, set[str]] = {
     "retries": DRIVER,
     "notifications": DRIVER | {"connection"},
     "arrays": set(),
+    "patterns": {"_native"},
     "bell": set(),
     "file_locks": set(),
     "own_tables": DRIVER | {DOOR, "aio"},
     "database": DRIVER | {"connection", "notifications", "schema"},
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
-    "sqlalchemy": DRIVER | {DOOR, "aio", "arrays", "connection", "schema"},  # create_async_engine
+    "sqlalchemy": DRIVER
+    | {DOOR, "aio", "arrays", "connection", "patterns", "schema"},  # create_async_engine
     "cable": DRIVER | {DOOR, "aio", "bell", "connection", "notifications", "own_tables"},
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
     "tasks": DRIVER
@@ -47,7 +49,7 @@ BELOW: dict[str, set[str]] = {
     "replication": DRIVER | {DOOR, "file_locks", "operations"},
     "django": DRIVER
     | {DOOR, "arrays", "cable", "cache", "connection", "environment", "notifications"}
-    | {"operations", "own_tables", "retries", "schema", "tasks"},
+    | {"operations", "own_tables", "patterns", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "operations", "tasks"} | FACES,
     "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "replication", "tasks"}

@@ -208,6 +208,18 @@ def test_a_database_in_memory_is_one_connection() -> None:
     asyncio.run(test())
 
 
+def test_a_regular_expression_that_python_would_not_end() -> None:
+    async def test() -> None:
+        engine = create_async_engine("sqlite+oxlite://")
+        async with engine.connect() as connection:
+            query = "SELECT ? REGEXP '^(a+)+$'"
+            result = await connection.exec_driver_sql(query, ("a" * 10_000 + "b",))
+            assert result.scalar() == 0
+        await engine.dispose()
+
+    asyncio.run(test())
+
+
 def test_retry_of_a_coroutine(open_engine: Open, note: sa.Table) -> None:
     async def test() -> None:
         attempts = []

@@ -135,3 +135,13 @@ def test_rows_are_streamed(engine: sa.Engine, note: sa.Table) -> None:
         connection.execute(note.insert(), [{"text": str(number)} for number in range(1000)])
         result = connection.execution_options(yield_per=100).execute(sa.select(note.c.id))
         assert [len(part) for part in result.partitions()] == [100] * 10 + [2]
+
+
+def test_regular_expressions_that_python_would_not_end(engine: sa.Engine, note: sa.Table) -> None:
+    with engine.connect() as connection:
+        endless = sa.literal("a" * 10_000 + "b").regexp_match("^(a+)+$")
+        null = sa.literal(None, sa.Text()).regexp_match("a")
+        pythons = sa.literal("xABC").regexp_match("(?<=x)(?i:a)")
+        assert connection.execute(sa.select(endless, null, pythons)).one() == (False, None, True)
+        with pytest.raises(exc.OperationalError, match="user-defined function"):
+            connection.exec_driver_sql("SELECT 1 REGEXP '1'").all()

@@ -11,6 +11,7 @@
 pub mod calendar;
 pub mod dates;
 pub mod differences;
+pub mod pattern;
 pub mod statistics;
 pub mod text;
 pub mod zone;

@@ -35,6 +35,7 @@ mod notifications;
 mod options;
 mod parameter_sets;
 mod parameters;
+mod pattern_function;
 mod pool;
 mod requests;
 mod row;
@@ -106,6 +107,8 @@ mod native {
     use crate::notifications::{Announcement, Feed, Hearing, Subscription, prepare_notifications};
     #[pymodule_export]
     use crate::options::enable_shared_cache;
+    #[pymodule_export]
+    use crate::pattern_function::{Pattern, create_pattern_function};
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]

@@ -27,6 +27,7 @@ from sqlalchemy.util import await_only
 from oxlite import aio, sqlite3
 from oxlite.sqlalchemy import dbapi
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
+from oxlite.sqlalchemy.functions import create_regexp
 from oxlite.sqlalchemy.pools import AsyncQueuePool
 
 if TYPE_CHECKING:
@@ -341,6 +342,10 @@ class SQLiteDialect_oxlite_async(SQLiteDialect_oxlite):
     def import_dbapi(cls) -> "DBAPIModule":
         """The driver, as PEP 249 has it, connecting from a coroutine."""
         return cast("DBAPIModule", _AsyncDriver())
+
+    def create_regexp(self, connection: DBAPIConnection) -> None:
+        """Put the driver's ``REGEXP`` in the place of SQLAlchemy's."""
+        cast(AsyncConnection, connection).run(create_regexp)
 
     def do_terminate(self, dbapi_connection: DBAPIConnection) -> None:
         """Close a connection that cannot be used any more."""

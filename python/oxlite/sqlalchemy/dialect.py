@@ -38,6 +38,7 @@ from oxlite.sqlalchemy.arrays import (
     is_of_the_type,
 )
 from oxlite.sqlalchemy.errors import INHERITED, explain_read_only, is_disconnect, refusal_to_lock
+from oxlite.sqlalchemy.functions import create_regexp
 from oxlite.sqlalchemy.isolation import (
     DEFAULT,
     LEFT_TO_THE_DRIVER,
@@ -215,9 +216,14 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
 
         def prepare(connection: DBAPIConnection) -> None:
             functions(connection)
+            self.create_regexp(connection)
             self.transactions.adopt(_driver(connection))
 
         return prepare
+
+    def create_regexp(self, connection: DBAPIConnection) -> None:
+        """Put the driver's ``REGEXP`` in the place of SQLAlchemy's."""
+        create_regexp(cast(sqlite3.Connection, connection))
 
     def get_isolation_level_values(self, dbapi_connection: DBAPIConnection) -> list[IsolationLevel]:
         """The names of the levels there are."""

@@ -18,8 +18,14 @@ from django.db.backends.sqlite3 import _functions as stock
 from django.db.backends.utils import split_tzname_delta
 
 import oxlite
-from oxlite._native import ClockChange, create_date_functions, create_statistic_functions
+from oxlite._native import (
+    ClockChange,
+    create_date_functions,
+    create_pattern_function,
+    create_statistic_functions,
+)
 from oxlite.connection import driver_connection
+from oxlite.patterns import pattern_of
 
 COMPARED: Final = frozenset({(5, 2), (6, 0), (6, 1)})
 """The versions of Django whose functions are those that the driver has; others keep their own."""
@@ -40,6 +46,9 @@ ORIGINALS: Final[Mapping[str, Callable[..., Any]]] = {
 """Django's functions of days and times, by their names in SQL."""
 
 
+REGEXP: Final[Callable[..., Any]] = stock._sqlite_regexp
+"""Django's function for regular expressions."""
+
 EXACT: Final = frozenset({(3, 11), (3, 12), (3, 13)})
 """The versions of Python whose ``statistics`` round exact fractions, once."""
 
@@ -58,6 +67,7 @@ def register_functions(connection: oxlite.Connection) -> None:
     if django.VERSION[:2] in COMPARED:
         own = driver_connection(connection)
         create_date_functions(own, ORIGINALS, clock_change)
+        create_pattern_function(own, REGEXP, pattern_of, searches_integers=True)
         if sys.version_info[:2] in EXACT:
             create_statistic_functions(own, STATISTICS)
 
