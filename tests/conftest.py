@@ -28,6 +28,13 @@ def _own_objects_alone() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_forgotten_stays_open() -> Iterator[None]:
+    # Freezing keeps the collector from what is old, which has hundreds of files open in the end.
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def seed() -> int:
     """From which a test draws what it does at random. It is shown with a failure."""
