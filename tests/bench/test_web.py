@@ -46,7 +46,7 @@ TINY = {
     "posts": 60,
 }
 PATIENCE_SECONDS = 60.0
-OURS = "driver=oxlite,busy=gate,mix=balanced"
+OURS = "driver=oxlite,busy=gate,connections=request,mix=balanced"
 TABLES = workload.WORKLOAD.tables
 
 
@@ -72,9 +72,10 @@ def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
     result = perform(request, listener)
     assert not result.failed(), [row.failure for row in result.rows]
     assert [row.label for row in result.rows] == [
-        *(f"stdlib backoff {name} balanced 4 clients" for name, _ in ladder.STEPS),
-        "oxlite fair rollback balanced 4 clients",
-        "oxlite gate engine balanced 4 clients",
+        *(f"stdlib backoff {name} request balanced 4 clients" for name, _ in ladder.STEPS),
+        "stdlib backoff wal kept balanced 4 clients",
+        "oxlite fair rollback request balanced 4 clients",
+        "oxlite gate engine request balanced 4 clients",
     ]
     modes = dict.fromkeys(("defaults", "immediate", "timeout", "rollback"), "delete")
     for row in result.rows:
@@ -121,12 +122,12 @@ def test_the_ways_of_waiting_and_what_is_asked(
 ) -> None:
     """In a directory that is named from where the lab works."""
     monkeypatch.chdir(tmp_path)
-    chosen = f"driver=oxlite,settings={settings},busy={busy},mix={mix}"
+    chosen = f"driver=oxlite,settings={settings},busy={busy},connections=request,mix={mix}"
     given = {**TINY, "atomic": atomic}
     result = perform(Request("web", given, [chosen], repeats=1, directory=Path()), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     row = result.rows[-1]
-    assert row.label == f"oxlite {busy} {settings} {mix} 4 clients"
+    assert row.label == f"oxlite {busy} {settings} request {mix} 4 clients"
     [sample] = row.samples
     assert sample.asked > 0
     if mix == "single_insert":
@@ -318,6 +319,10 @@ def test_each_step_keeps_what_those_before_it_have_set() -> None:
         found = ladder.environment(Scenario("stdlib", settings="wal"), Path("blog.db"), atomic)
         assert found["BLOG_ATOMIC_REQUESTS"] == value
         assert found["BLOG_DATABASE"] == "blog.db"
+    for connections, value in (("request", "0"), ("kept", "1")):
+        scenario = Scenario("stdlib", settings="wal", connections=connections)
+        found = ladder.environment(scenario, Path("blog.db"))
+        assert found["BLOG_KEEPS_CONNECTIONS"] == value
     found = ladder.environment(Scenario("postgresql"), Path("/sockets/blog_1"))
     assert found["BLOG_ENGINE"] == "django.db.backends.postgresql"
     assert found["BLOG_DATABASE"] == "blog_1"
@@ -478,6 +483,7 @@ def _row(
         "oxlite" if ours else "stdlib",
         busy="gate" if ours else "backoff",
         settings=settings,
+        connections="request",
         mix="balanced",
         clients=str(clients),
         build="tuned" if ours else "own",

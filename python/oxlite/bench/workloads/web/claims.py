@@ -11,8 +11,9 @@ from oxlite.bench.harness.model import Result, Row
 from oxlite.bench.layout import ABSENT, Drawing, Line, number
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.web.figures import FAILED_PERCENT, P99, RATE, REQUEST
-from oxlite.bench.workloads.web.ladder import ENGINE, GATE
+from oxlite.bench.workloads.web.ladder import ENGINE, GATE, KEPT
 from oxlite.bench.workloads.web.ladder import PUBLISHED as FIX
+from oxlite.bench.workloads.web.ladder import REQUEST as OPENED
 
 FULL_AT = "16"
 TAIL_AT = "32"
@@ -20,8 +21,10 @@ TAIL_AT = "32"
 SINGLE = "single_insert"
 """The mix of another application than the one of which all this was published."""
 
-_OURS = {"settings": ENGINE, "busy": GATE}
-_PEER = {"driver": "stdlib", "busy": "backoff", "settings": FIX}
+_OURS = {"settings": ENGINE, "busy": GATE, "connections": OPENED}
+_PEER = {"driver": "stdlib", "busy": "backoff", "settings": FIX, "connections": OPENED}
+_KEPT = {"connections": KEPT}
+_TUNED = {**_PEER, "settings": "wal"}
 _NAMED = ("mix", "clients")
 
 
@@ -39,6 +42,18 @@ CLAIMS = (
     Claim(
         "times shorter p99", P99, 5.0, {**_OURS, "clients": TAIL_AT}, _PEER,
         named=_NAMED, only=_of_the_application, pooled=REQUEST,
+    ),
+    Claim(
+        "times the requests/s of kept connections", RATE, 0.97, _OURS, _KEPT,
+        named=_NAMED, only=_of_the_application,
+    ),
+    Claim(
+        "times the requests/s of Django's own backend with WAL", RATE, 1.10, _OURS, _TUNED,
+        named=_NAMED, only=_of_the_application,
+    ),
+    Claim(
+        "times those of that with connections kept", RATE, 1.10, _OURS, {**_TUNED, **_KEPT},
+        named=_NAMED, only=_of_the_application,
     ),
     # Of the rate at 16 clients, what more of them must leave.
     Claim(

@@ -51,6 +51,18 @@ SETTINGS = Axis(
     },
 )
 
+REQUEST = "request"
+KEPT = "kept"
+
+CONNECTIONS = Axis(
+    "connections",
+    "how long a thread of the site has its connection",
+    {
+        REQUEST: "for one request: CONN_MAX_AGE 0, as Django has it by itself",
+        KEPT: "as long as it lives: CONN_MAX_AGE None",
+    },
+)
+
 
 def options(scenario: Scenario, database: Path) -> dict[str, object]:
     """The OPTIONS of the ``database`` in ``scenario``."""
@@ -83,6 +95,7 @@ def environment(scenario: Scenario, database: Path, atomic: str = "views") -> di
         "BLOG_OPTIONS": json.dumps(options(scenario, database)),
         "BLOG_DATABASE": database.name if "settings" not in scenario else str(database),
         "BLOG_ATOMIC_REQUESTS": "1" if atomic == "requests" else "0",
+        "BLOG_KEEPS_CONNECTIONS": "1" if scenario.get("connections") == KEPT else "0",
         "BLOG_DEBUG": "0",
     }
 

@@ -34,9 +34,14 @@ from oxlite.bench.workloads.web.tasks_beside import tasks_beside
 NEEDED = ("django", "gunicorn")
 HUNG_SECONDS = 300.0
 
+OPENS = {"connections": ladder.REQUEST}
+KEEPS = {"connections": ladder.KEPT}
 IMMEDIATE = {"driver": "stdlib", "build": "own", "busy": "backoff", "settings": ladder.PUBLISHED}
-OWN = tuple({"driver": "stdlib", "settings": name} for name in (ladder.DEFAULTS, ladder.PUBLISHED))
-GATE = {"driver": "oxlite", "settings": ladder.ENGINE, "busy": ladder.GATE}
+OWN = tuple(
+    {"driver": "stdlib", "settings": name, **OPENS} for name in (ladder.DEFAULTS, ladder.PUBLISHED)
+)
+WAL = {"driver": "stdlib", "settings": "wal"}
+GATE = {"driver": "oxlite", "settings": ladder.ENGINE, "busy": ladder.GATE, **OPENS}
 
 MIX = Axis(
     "mix",
@@ -176,6 +181,7 @@ Everything runs on the loopback, on free ports.
         DRIVER.of("stdlib", "oxlite", "postgresql"),
         BUSY.of("backoff", "fair", "gate", "held"),
         ladder.SETTINGS,
+        ladder.CONNECTIONS,
         MIX,
         of_parameter("clients", "how many clients ask at once"),
     )
@@ -186,11 +192,12 @@ Everything runs on the loopback, on free ports.
             {"driver": "stdlib"},
             {"driver": "oxlite", "settings": ladder.ROLLBACK},
             GATE,
+            {**GATE, **KEEPS},
             {"driver": "postgresql"},
         )
     )
     quick_selection: ClassVar[Sequence[Filter]] = tuple(
-        {**one, "mix": "balanced"} for one in (*OWN, {"driver": "stdlib", "settings": "wal"}, GATE)
+        {**one, "mix": "balanced"} for one in (*OWN, {**WAL, **KEEPS}, GATE)
     )
     plan: ClassVar[Plan] = Plan(repeats=5, time_budget_seconds=3600.0, warm_ups=0)
     metrics: ClassVar = figures.METRICS
@@ -199,10 +206,13 @@ Everything runs on the loopback, on free ports.
         "requests/s",
         GATE,
         [
-            {"driver": "stdlib", "busy": "backoff", "settings": settings}
-            for settings in (ladder.PUBLISHED, "timeout", "wal")
+            {"driver": "stdlib", "busy": "backoff", **row}
+            for row in (
+                *({"settings": name, **OPENS} for name in (ladder.PUBLISHED, "timeout", "wal")),
+                {"settings": "wal", **KEEPS},
+            )
         ],
-        {"driver": "stdlib", "busy": "backoff", "settings": ladder.DEFAULTS},
+        {"driver": "stdlib", "busy": "backoff", "settings": ladder.DEFAULTS, **OPENS},
         tail=REQUEST,
     )
     published: ClassVar = PUBLISHED
@@ -212,7 +222,7 @@ Everything runs on the loopback, on free ports.
             "Successful requests, and their latencies in ms",
             (
                 spread("requests/s", RATE),
-                against("than immediate", RATE, **IMMEDIATE),
+                against("than immediate", RATE, **IMMEDIATE, **OPENS),
                 median("failed %", FAILED_PERCENT),
                 *(percentile(f"p{one:g}", REQUEST, one) for one in (50.0, 95.0, 99.0, 99.9, 99.99)),
                 maximum("max", REQUEST),
@@ -230,13 +240,19 @@ Everything runs on the loopback, on free ports.
             "driver": ("stdlib",),
             "busy": ("backoff",),
             "settings": tuple(name for name, _ in ladder.STEPS),
+            "connections": (ladder.REQUEST,),
         }
         ours = {**own, "driver": ("oxlite",), "settings": (ladder.ENGINE,)}
+        kept = {"connections": (ladder.KEPT,)}
+        both = {"connections": (ladder.REQUEST, ladder.KEPT)}
+        shapes = {"mix": own["mix"], "clients": own["clients"]}
         return (
             own,
+            {**own, "settings": ("wal",), **kept},
             {**ours, "busy": ("held", "backoff", "fair"), "settings": (ladder.ROLLBACK,)},
             {**ours, "busy": ("gate", "fair", "backoff")},
-            {"driver": ("postgresql",), "mix": own["mix"], "clients": own["clients"]},
+            {**ours, "busy": ("gate",), **kept},
+            {"driver": ("postgresql",), **shapes, **both},
         )
 
     def work(self, parameters: WebParameters) -> object:

@@ -9,6 +9,8 @@
     may be ``held`` too, the lab's handler that waits as SQLite does and keeps the GIL.
 ``BLOG_ATOMIC_REQUESTS``
     ``1`` makes each request one transaction, pages included; else views begin their own.
+``BLOG_KEEPS_CONNECTIONS``
+    ``1`` has each thread keep its connection; else it is closed after each request.
 ``BLOG_DEBUG``
     ``1`` shows Django's own pages of what went wrong.
 ``BLOG_MAILS``
@@ -84,6 +86,7 @@ DATABASES = {
         "ENGINE": ENGINE,
         "NAME": NAME if ENGINE == "django.db.backends.postgresql" else Path(NAME).absolute(),
         "ATOMIC_REQUESTS": os.environ.get("BLOG_ATOMIC_REQUESTS") == "1",
+        "CONN_MAX_AGE": None if os.environ.get("BLOG_KEEPS_CONNECTIONS") == "1" else 0,
         "OPTIONS": _options(),
     }
 }
