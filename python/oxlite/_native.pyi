@@ -726,8 +726,9 @@ class Connection:
         without taking the lock: so that a program which knows of no queue (Litestream) gets
         it beside writers that never pause. Answers with what `work` returns.
 
-        Keep it short: others do not write meanwhile. Writers of other processes go past it
-        when they have waited for 100 ms. `work` must not use this connection.
+        Keep it short: others do not write meanwhile. `OperationalError` if it does not get
+        there within the time that a statement would wait. Writers of other processes go
+        past it when they have waited for 100 ms. `work` must not use this connection.
         """
     def wal_statistics(self) -> _WalStatistics | None:
         """What has become of the main database's write-ahead log, by all connections of this

@@ -385,13 +385,17 @@ impl Physical {
     }
 
     /// Runs `work` while this connection is at the head of the queue for the write lock, which it leaves free:
-    /// so that a program which knows of no queue gets the lock. Writers of other processes go past it when they
+    /// so that a program which knows of no queue gets the lock; `SQLITE_BUSY` if it does not get there as long as a
+    /// statement would wait. Writers of other processes go past it when they
     /// have waited for a while, as for every head that does nothing.
     pub fn give_way<T>(&self, locked: &Locked<'_>, work: impl FnOnce() -> T) -> Result<T> {
         let turn = locked
             .enter_write_queue()
             .map_err(|error| self.explain(locked, error))?;
-        turn.lead();
+        if !turn.lead() {
+            let busy = oxlite_sqlite::Error::from_code(codes::SQLITE_BUSY);
+            return Err(self.explain(locked, busy));
+        }
         turn.tell(c"PRAGMA wal_checkpoint");
         Ok(work())
     }

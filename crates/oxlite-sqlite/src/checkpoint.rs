@@ -299,8 +299,9 @@ pub struct QueuePlace<'l> {
 
 impl QueuePlace<'_> {
     /// Waits until nobody else in the queue is to try the lock, for as long as a statement would wait for it.
-    pub fn lead(&self) {
-        self.locked.callbacks().lead_write_queue();
+    /// Whether that is so.
+    pub fn lead(&self) -> bool {
+        self.locked.callbacks().lead_write_queue()
     }
 
     /// Tells others what the lock is held for.

@@ -30,7 +30,8 @@ pub trait WriteQueue: Send {
     fn enter(&self, wait: &BusyWait<'_>) -> Result<()>;
 
     /// Called by who has been let in and does not try the lock: waits until nobody else is to try it.
-    fn lead(&self, wait: &BusyWait<'_>);
+    /// Whether that is so; not if the time to wait was over before.
+    fn lead(&self, wait: &BusyWait<'_>) -> bool;
 
     /// Called now and then while that statement works, where there is a progress handler. `sql` is its
     /// text, looked for when asked.
@@ -187,17 +188,19 @@ impl Callbacks {
         }
     }
 
-    /// Waits until nobody else in the queue is to try the lock.
-    pub(crate) fn lead_write_queue(&self) {
+    /// Waits until nobody else in the queue is to try the lock, and says whether that is so.
+    pub(crate) fn lead_write_queue(&self) -> bool {
         if self.write_queue.has_entered.get()
             && !self.is_queue_inherited()
             && let Some(queue) = self.write_queue.queue.get()
         {
             let was_running = self.is_running.replace(true);
             let wait = BusyWait::before_the_first_try(self);
-            self.observed.waiting(|| queue.lead(&wait));
+            let leads = self.observed.waiting(|| queue.lead(&wait));
             self.is_running.set(was_running);
+            return leads;
         }
+        true
     }
 
     /// In the middle of what writes without being a statement.

@@ -124,7 +124,9 @@ impl WriteQueue for Told {
         Ok(())
     }
 
-    fn lead(&self, _wait: &BusyWait<'_>) {}
+    fn lead(&self, _wait: &BusyWait<'_>) -> bool {
+        true
+    }
 
     fn work<'s>(&self, _sql: &dyn Fn() -> Option<&'s std::ffi::CStr>) {}
 

@@ -220,14 +220,17 @@ impl WriteQueue for InFront {
         Ok(())
     }
 
-    fn lead(&self, wait: &BusyWait<'_>) {
+    fn lead(&self, wait: &BusyWait<'_>) -> bool {
         let writer = &self.0;
         let patience = writer.patience(Instant::now(), wait);
-        if let Some(pass) = &mut writer.wait.lock().pass {
-            while !pass.is_head() && !patience.is_over() {
-                pass.stand_in_line(&patience);
-            }
+        let mut wait = writer.wait.lock();
+        let Some(pass) = &mut wait.pass else {
+            return false;
+        };
+        while !pass.is_head() && !patience.is_over() {
+            pass.stand_in_line(&patience);
         }
+        pass.is_head()
     }
 
     fn work<'s>(&self, sql: &dyn Fn() -> Option<&'s CStr>) {

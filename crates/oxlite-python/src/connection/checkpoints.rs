@@ -51,7 +51,8 @@ impl Connection {
     /// lock: so that a program which knows of no queue (Litestream) gets it beside writers that never pause.
     /// Answers with what `work` returns.
     ///
-    /// Keep it short: others do not write meanwhile. Writers of other processes go past it when they have
+    /// Keep it short: others do not write meanwhile. `OperationalError` if it does not get there within the
+    /// time that a statement would wait. Writers of other processes go past it when they have
     /// waited for 100 ms. `work` must not use this connection.
     fn give_way(&self, py: Python<'_>, work: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let work = work.clone().unbind();
