@@ -47,6 +47,11 @@ class FileLock:
         """Whether this object has it."""
         return self._descriptor is not None
 
+    @property
+    def is_in_force(self) -> bool:
+        """Whether this object has it, and the file has still its name: else others lock another."""
+        return self._descriptor is not None and _is_at(self._descriptor, self._path)
+
     def lend(self) -> int:
         """A second descriptor of the locked file, for a process that is begun with it.
 

@@ -32,7 +32,8 @@ import sys, functools
 from oxlite import replication
 from oxlite.replication import replicator
 pace = replication.Pace(send_every=0.3, sent_within=2, answers_within=1, begins_within=30,
-                        ends_within=10, pauses=(0.2, 0.4), well=5, stuck=6)
+                        ends_within=10, pauses=(0.2, 0.4), well=5,
+                        damaged=2, stuck=6, check_every=3)
 replication.Replicator = functools.partial(replication.Replicator, pace=pace)
 from oxlite.cli import main
 sys.exit(main(sys.argv[1:]))

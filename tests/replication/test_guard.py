@@ -189,7 +189,7 @@ def test_a_litestream_that_does_not_answer_holds_writers_up_less_and_less(
 ) -> None:
     asked: list[float] = []
 
-    def nothing() -> None:
+    def nothing(_seconds: float) -> None:
         asked.append(time.monotonic())
         raise LitestreamFailed("frozen")
 

@@ -50,8 +50,8 @@ def program(path: Path, script: str) -> str:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo v0.5.7", "which can stop in silence"),
-        ("echo 0.3.13", "which can stop in silence"),
+        ("echo v0.5.16", "which loses data"),
+        ("echo 0.3.13", "which loses data"),
         ("echo hello", "does not say its version"),
         ("exit 1", "cannot be run"),
     ],

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -354,11 +356,26 @@ def test_what_litestream_has_noted_and_is_gone_is_made_anew(
     for path in database.parent.glob(".app.db-litestream/ltx/0/*"):
         path.unlink()
     add(database, 6500)
-    replicator.until_said("Litestream has sent nothing for 6 s")
+    replicator.until_said("is damaged: all is sent anew")
     now = time.time()
     until(lambda: begun_after(database, now))
     replicator.end()
     assert sent(database, store, run)[-1] == 6500
+
+
+def test_notes_that_are_deleted_are_missed_at_once(
+    database: Path, store: Path, start: Start, run: Run
+) -> None:
+    """Litestream would go on in a later WAL, and the replica would lack what lies between."""
+    replicator = start(database, "--to", store)
+    add(database, 6501)
+    shutil.rmtree(database.with_name(".app.db-litestream"))
+    replicator.until_said("what that has noted is gone")
+    now = time.time()
+    add(database, 6502)
+    until(lambda: begun_after(database, now))
+    replicator.end()
+    assert sent(database, store, run)[-2:] == [6501, 6502]
 
 
 def test_several_are_replicated_each_below_the_place(
@@ -465,21 +482,34 @@ def test_writers_and_litestream_keep_peace(
 def test_a_crash_loop_is_slow_and_said(
     database: Path, store: Path, tmp_path: Path, start: Start
 ) -> None:
-    """Its socket's directory is gone: no Litestream can begin."""
+    """It has no memory: no program in Go can begin."""
     replicator = start(database, "--to", store)
-    state = read_state(database)
-    assert state is not None
-    words = Path(f"/proc/{replicator.litestream()}/cmdline").read_bytes().split(b"\0")
-    written = Path(words[words.index(b"-config") + 1].decode())
-    good = written.read_text()
-    written.write_text("{")
+    number = replicator.process.pid
+    before = resource.prlimit(number, resource.RLIMIT_AS)
+    resource.prlimit(number, resource.RLIMIT_AS, (400 << 20, before[1]))
     os.kill(replicator.litestream(), signal.SIGKILL)
     replicator.until_said("begun again in 0.4 s", 3)
     assert replicator.process.poll() is None
     until(lambda: replication_status(database).restarts > 1)
     assert replication_status(database).health == "failing"
-    written.write_text(good)
+    resource.prlimit(number, resource.RLIMIT_AS, before)
     replicator.until_said("is replicated again")
+
+
+def test_what_is_deleted_of_the_temporary_directory_is_made_anew(
+    database: Path, store: Path, start: Start, run: Run
+) -> None:
+    """As by who deletes what is old there."""
+    replicator = start(database, "--to", store)
+    state = read_state(database)
+    assert state is not None
+    shutil.rmtree(Path(state.socket).parent)
+    os.kill(replicator.litestream(), signal.SIGKILL)
+    now = time.time()
+    add(database, 6600)
+    until(lambda: begun_after(database, now))
+    replicator.end()
+    assert sent(database, store, run)[-1] == 6600
 
 
 def test_a_long_name_is_refused(tmp_path: Path, run: Run) -> None:

@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Final
 
-__all__ = ["Child", "exit_code", "reap"]
+__all__ = ["Child", "end_with_parent", "exit_code", "reap"]
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -51,7 +52,7 @@ class Child:
             env=env,
             pass_fds=tuple(descriptors),
             process_group=0,
-            preexec_fn=_end_with_parent(os.getpid()) if ends_with_us else None,
+            preexec_fn=end_with_parent() if ends_with_us else None,
         )
 
     @property
@@ -76,7 +77,8 @@ class Child:
     def signal(self, number: int) -> None:
         """Send it a signal, if it runs."""
         if self._process.returncode is None:
-            os.kill(self._process.pid, number)
+            with suppress(ProcessLookupError):  # it has been waited for, and that is not noted yet
+                os.kill(self._process.pid, number)
 
 
 def reap(children: Sequence[Child]) -> None:
@@ -98,14 +100,16 @@ def exit_code(status: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _end_with_parent(parent: int) -> Callable[[], None] | None:
+def end_with_parent() -> Callable[[], None] | None:
+    """What a child does first that is sent SIGTERM when this process dies; Linux knows how."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)
+    parent = os.getpid()
 
-    def end_with_parent() -> None:
+    def do() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:  # it has died meanwhile
             os._exit(1)
 
-    return end_with_parent
+    return do

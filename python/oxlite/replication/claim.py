@@ -24,7 +24,11 @@ from typing import Any, Final, Self
 from oxlite import harmless
 from oxlite.file_locks import FileLock, is_locked
 from oxlite.operations.partial import sync_directory
-from oxlite.replication.errors import AlreadyReplicated, ReplicationError
+from oxlite.replication.errors import (
+    AlreadyReplicated,
+    ReplicationError,
+    StoreUnreachable,
+)
 from oxlite.replication.replica import Replica, refuse_lacking
 from oxlite.replication.store import Store
 
@@ -104,25 +108,28 @@ class Claim:
     Args:
         replica: The database, and where to.
 
-    Raises (on entering):
-        AlreadyReplicated: Somebody else does.
-        OSError: No file can be made beside the database.
+    Raises:
+        StoreUnreachable: What the place is to be in is not there.
+        ReplicationError: Where locks of places are kept is somebody else's.
+        OSError: The place cannot be made.
     """
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
         self._path = state_path(replica.database)
+        self._place_path = _place_lock_path(replica)
         self._lock = FileLock(str(self._path), 0)
-        self._place_lock = FileLock(str(_place_lock_path(replica)), 0)
+        self._place_lock = FileLock(str(self._place_path), 0)
 
     def __enter__(self) -> Self:
-        """Take it."""
+        """Take it.
+
+        Raises:
+            AlreadyReplicated: Somebody else has it.
+            OSError: No file can be made beside the database.
+        """
         if not self._lock.try_acquire():
-            known = read_state(self._replica.database)
-            by = f" by process {known.process_id}, to {Store(known.url).shown}" if known else ""
-            raise AlreadyReplicated(
-                f"{self._replica.database} is replicated already{by}: end that first"
-            )
+            raise AlreadyReplicated(_by_whom(self._replica.database))
         try:
             if not self._place_lock.try_acquire():
                 raise AlreadyReplicated(
@@ -143,6 +150,28 @@ class Claim:
         """Let go of it. What is known stays."""
         self._place_lock.release()
         self._lock.release()
+
+    def keep(self) -> None:
+        """See that it is still in force, and keep its file from those who delete what is old.
+
+        Raises:
+            AlreadyReplicated: Its file beside the database was deleted, and somebody else has
+                claimed it since.
+            StoreUnreachable: The place is not there any more.
+            OSError: The file cannot be made anew.
+        """
+        if not self._lock.is_in_force:
+            self._lock.release()
+            if not self._lock.try_acquire():
+                raise AlreadyReplicated(_by_whom(self._replica.database))
+        if not self._place_lock.is_in_force:
+            raise StoreUnreachable(
+                f"{self._place_path} is gone: {self._replica.store.shown} was deleted, moved or"
+                " unmounted; what is sent there now does not restore. Put back what was there, or"
+                " move away what is there now, and begin again"
+            )
+        with suppress(OSError):
+            os.utime(self._place_path)
 
     @contextmanager
     def lent(self) -> Iterator[list[int]]:
@@ -183,6 +212,24 @@ class Claim:
             OSError: The file cannot be changed.
         """
         os.truncate(self._path, 0)
+
+
+def _by_whom(database: Path) -> str:
+    known = read_state(database)
+    if known is None:
+        return f"{database} is replicated already: end that first"
+    where = Store(known.url).shown
+    try:
+        os.kill(known.process_id, 0)
+    except ProcessLookupError:
+        return (
+            f"{database} was replicated to {where} by process {known.process_id}, which is gone:"
+            " its Litestream has still the claim, and ends when it has sent the last. Wait for that"
+        )
+    except PermissionError:
+        pass  # another user's
+    by = f"by process {known.process_id}, to {where}"
+    return f"{database} is replicated already {by}: end that first"
 
 
 def _place_lock_path(replica: Replica) -> Path:

@@ -2,7 +2,9 @@
 
 Litestream makes the checkpoints while it replicates (``guard``): a passive one where we would
 (docs/wal.md). It makes no truncating one: that keeps all writers out for as long as anybody reads,
-each second again, and sends the whole database after it.
+each second again, and sends the whole database after it. It does not recover by itself: it would
+forget how far it has read, and go on in another WAL without what lies between
+(``replicator`` has all sent anew instead).
 """
 
 from collections.abc import Sequence
@@ -59,7 +61,7 @@ def configuration(
                 "replica": {
                     "url": replica.store.url,
                     "sync-interval": _duration(how.sync_seconds),
-                    "auto-recover": True,
+                    "auto-recover": False,
                 },
             }
             for replica in replicas

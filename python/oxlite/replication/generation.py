@@ -25,6 +25,7 @@ __all__ = [
     "has_noted",
     "has_unread",
     "identity",
+    "notes_identity",
     "wal_of",
 ]
 
@@ -114,7 +115,11 @@ class _Read:
 
 def _notes(database: Path) -> Iterator[Path]:
     """Litestream's files of single transactions, beside a database."""
-    return (litestream_directory(database) / "ltx" / "0").glob("*.ltx")
+    return _notes_directory(database).glob("*.ltx")
+
+
+def _notes_directory(database: Path) -> Path:
+    return litestream_directory(database) / "ltx" / "0"
 
 
 def _read_last(database: Path) -> Iterator[_Read]:
@@ -204,10 +209,15 @@ def has_unread(database: Path, before: Wal, now: Wal) -> bool:
         return True
 
 
-def identity(database: Path) -> tuple[int, int] | None:
+def notes_identity(database: Path) -> tuple[int, int] | None:
+    """Which directory has what Litestream notes of a database; ``None`` if none has."""
+    return identity(_notes_directory(database))
+
+
+def identity(path: Path) -> tuple[int, int] | None:
     """Which file has the name; ``None`` if none has."""
     try:
-        found = database.stat()
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

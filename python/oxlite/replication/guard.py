@@ -1,7 +1,7 @@
 """Nobody begins the WAL anew before Litestream has read it, and Litestream gets its turn for that.
 
 Litestream makes the checkpoints while it replicates: it alone knows what it has read. The keepers
-of Oxlite's own connections make none meanwhile (``crates/oxlite-core/src/write/wal.rs``). Two
+of Oxlite's own connections make none meanwhile (``crates/oxlite-core/src/write/wal.rs``). Four
 things are left to see to:
 
 - **Other programs.** Their connections make checkpoints where the WAL has a thousand pages.
@@ -11,10 +11,10 @@ things are left to see to:
   lets writers begin it anew (https://sqlite.org/walformat.html, "read mark 0"). So a reader of ours
   is in the WAL from its first frame on.
 - **Writers that never pause.** Litestream knows of no queue, and would not get the write lock.
-
 - **Writers that are killed.** What one has written whole into the WAL, and not entered in its
   index, is no transaction for those who live: they write over it. Litestream reads the file alone,
   and takes it for one. If it makes a checkpoint then, the replica has what the database has not.
+- **Notes that are deleted.** What Litestream has read stands beside the database alone.
 
 So there are turns. Where the WAL is due, our reader lets go at the head of the queue of writers,
 what was never committed is cut off, and Litestream is asked: it reads what is left, copies it into
@@ -51,6 +51,7 @@ from oxlite.replication.generation import (
     has_commit,
     has_unread,
     identity,
+    notes_identity,
     wal_of,
 )
 from oxlite.replication.lull import LULL_SECONDS, Lull
@@ -69,6 +70,10 @@ _PAUSE_AT_MOST_SECONDS: Final = 8.0
 
 _LULLS: Final = 3
 """In a turn: each comes about with a chance of a half, by who is quicker to get the write lock."""
+
+_ASK_SECONDS: Final = 1.0
+"""Of a turn; the longer the WAL, the longer it takes to read it, and writers wait for that."""
+_ASK_AT_MOST_SECONDS: Final = 10.0
 
 _READINGS: Final = 5
 _READING_SECONDS: Final = 0.05
@@ -98,17 +103,18 @@ class Guard:
     Args:
         database: Its file, resolved.
         ask: Has Litestream read all that is committed, and make a checkpoint if the WAL is long. It
-            raises ``LitestreamFailed`` where that does not answer, soon.
+            raises ``LitestreamFailed`` where that does not answer within the seconds it is given.
 
     Attributes:
         is_held: Whether a reader of ours is in the WAL.
         is_busy: Whether the WAL was written to between the last two looks.
     """
 
-    def __init__(self, database: Path, ask: Callable[[], object]) -> None:
+    def __init__(self, database: Path, ask: Callable[[float], object]) -> None:
         self._database = database
         self._ask = ask
         self._file: tuple[int, int] | None = None
+        self._notes: tuple[int, int] | None = None
         self._in_line: Connection | None = None
         self._reader: Connection | None = None
         self._writer: Connection | None = None
@@ -128,6 +134,7 @@ class Guard:
         with self._lock:
             self._check_file()
             self._wal = wal_of(self._database)
+            self._notes = None
             self._has_read_at = time.monotonic()
             self._hold()
 
@@ -207,7 +214,7 @@ class Guard:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
         with self._lock:
-            is_lost = self._look(reads=reads) or self._has_read_too_much
+            is_lost = self._look(reads=reads) or self._has_read_too_much or self._has_lost_notes()
             self._has_read_too_much = False
             return is_lost
 
@@ -227,6 +234,11 @@ class Guard:
         elif self._is_hopeless(wal, reads=reads):
             is_lost |= self._cut()
         return is_lost
+
+    def _has_lost_notes(self) -> bool:
+        """Whether what Litestream had noted was deleted, or another's was put there."""
+        before, self._notes = self._notes, notes_identity(self._database)
+        return before is not None and self._notes != before
 
     def let_go(self) -> None:
         """Close all that is open."""
@@ -321,10 +333,12 @@ class Guard:
             return
         self._stop_reading()
         try:
+            seconds = _ASK_SECONDS * max(1.0, wal.bytes / WAL_LIMIT_BYTES)
+            seconds = min(seconds, _ASK_AT_MOST_SECONDS)
             if self._pause == _URGENT_SECONDS:
-                self._ask()
+                self._ask(seconds)
             else:
-                self._ask_in_lulls(wal)
+                self._ask_in_lulls(wal, seconds)
             self._has_read_at = time.monotonic()
             if wal.size > WAL_LIMIT_BYTES:
                 self._shorten(wal)
@@ -337,7 +351,7 @@ class Guard:
         """See that Litestream reads, and has read, nothing that was never committed."""
         with suppress(sqlite3.Error, OSError, struct.error, Torn), self._write_lock():
             index = read_wal_index(self._index)
-            if index is None:
+            if index is None or index.salts != wal.salts:  # another one was begun meanwhile
                 return False
             end = wal.end_of(index.frames)
             if (end_of_read(self._database, wal) or 0) > end:
@@ -366,14 +380,14 @@ class Guard:
         finally:
             self._writer.rollback()
 
-    def _ask_in_lulls(self, wal: Wal) -> None:
+    def _ask_in_lulls(self, wal: Wal, seconds: float) -> None:
         """One turn was in vain: readers may overlap without a gap."""
         assert self._reader is not None
         assert self._writer is not None
         for _ in range(_LULLS):
             time.sleep(LULL_SECONDS)  # who reads an older state keeps that from being copied
             with Lull(self._writer, self._reader):
-                self._ask()
+                self._ask(seconds)
             now = wal_of(self._database)
             if now is None or now.salts != wal.salts:
                 return

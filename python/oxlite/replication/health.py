@@ -92,16 +92,20 @@ def _sync(path: str, database: Path, *, seconds: float) -> tuple[int, int]:
         connection.request("POST", "/sync", request, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         document: dict[str, Any] = json.loads(answer.read())
-    except (OSError, ValueError, http.client.HTTPException) as error:
+        if answer.status == http.HTTPStatus.OK:
+            return int(document["txid"]), int(document["replicated_txid"])
+        said = harmless(str(document["error"]))
+    except TimeoutError as error:
+        raise LitestreamFailed(f"Litestream does not answer within {seconds:.0f} s") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise LitestreamFailed(f"Litestream does not answer: {harmless(str(error))}") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise LitestreamFailed(
-            f"Litestream does not answer within {seconds:.0f} s: {harmless(str(error))}"
+            f"what Litestream answers is not understood: {harmless(str(error))}"
         ) from error
     finally:
         connection.close()
-    if answer.status != http.HTTPStatus.OK or "replicated_txid" not in document:
-        said = harmless(str(document.get("error", document)))
-        raise LitestreamFailed(f"Litestream could not send what was committed: {said}")
-    return int(document["txid"]), int(document["replicated_txid"])
+    raise LitestreamFailed(f"Litestream could not send what was committed: {said}")
 
 
 def answers(path: str, *, seconds: float) -> bool:

@@ -1,7 +1,7 @@
 """The program Litestream: found, its version checked, and run for what ends by itself.
 
 Invariants:
-- No version is used that can stop in silence, or that has not been tried with ours.
+- No version is used that is older than the one that was tried with ours.
 - It gets no credentials in its arguments or its configuration, but by its environment.
 - What it says is for people only when it has been made harmless, and credentials of its environment
   have been taken out of it.
@@ -11,15 +11,17 @@ Invariants:
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from oxlite import harmless
+from oxlite.replication.children import end_with_parent
 from oxlite.replication.errors import (
     LitestreamFailed,
     LitestreamUnusable,
@@ -34,15 +36,20 @@ __all__ = [
     "read_credentials",
 ]
 
-LEAST_VERSION: Final = (0, 5, 9)
+LEAST_VERSION: Final = (0, 5, 17)
 """0.5.6 and 0.5.7 stop replicating in silence where the WAL's file is written again from its
-beginning (https://github.com/benbjohnson/litestream/issues/1083); older ones write another form."""
+beginning (https://github.com/benbjohnson/litestream/issues/1083). Those before 0.5.12 cannot list a
+store as JSON, and those before 0.5.15 keep no writer out between reading and a checkpoint."""
 
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 _ASK_SECONDS: Final = 20.0
 _SAID_AT_MOST: Final = 1000
 _SECRET_CHARACTERS: Final = 4
 """Less is in every text."""
+_UNNAMED_SECRET_CHARACTERS: Final = 9
+"""What is shorter, and not called a secret, is such as a region."""
+_WAIT_SECONDS: Final = 0.2
+_ENDS_WITHIN_SECONDS: Final = 10.0
 _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SECRETS: Final = re.compile(
     r"(SECRET|PASSWORD|TOKEN|ACCESS_KEY|ACCOUNT_KEY|CREDENTIALS|SAS|SEED|JWT)", re.IGNORECASE
@@ -57,11 +64,13 @@ class Litestream:
         path: Of the program.
         version: Its version.
         credentials: What its environment has more than this process's.
+        while_waiting: Called again and again while it runs; what it raises ends it.
     """
 
     path: str
     version: tuple[int, int, int]
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    while_waiting: Callable[[], object] = field(default=lambda: None, repr=False)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -77,10 +86,15 @@ class Litestream:
 
     def without_secrets(self, text: str) -> str:
         """What somebody has said, harmless, and without the credentials of its environment."""
+        secrets = []
         for name, value in {**os.environ, **self.credentials}.items():
-            is_secret = name in self.credentials or _SECRETS.search(name)
-            if is_secret and len(value) >= _SECRET_CHARACTERS:
-                text = text.replace(value, "***")
+            least = _SECRET_CHARACTERS
+            if not _SECRETS.search(name):
+                least = _UNNAMED_SECRET_CHARACTERS if name in self.credentials else sys.maxsize
+            if len(value) >= least:
+                secrets.append(value)
+        for value in sorted(secrets, key=len, reverse=True):  # one may begin as another
+            text = text.replace(value, "***")
         return harmless(" ".join(text.split()))
 
     @property
@@ -102,6 +116,7 @@ class Litestream:
         Raises:
             StoreUnreachable: It has not ended in time.
             LitestreamFailed: It has ended with an error.
+            OSError: It cannot be begun.
         """
         with subprocess.Popen(
             [self.path, *arguments],
@@ -111,9 +126,10 @@ class Litestream:
             env=self.environment,
             text=True,
             errors="replace",
+            preexec_fn=end_with_parent(),
         ) as process:
             try:
-                printed, logged = process.communicate(timeout=seconds)
+                printed, logged = self._wait(process, seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 said = _cut(self.without_secrets(process.communicate()[1]))
@@ -122,12 +138,25 @@ class Litestream:
                     + (f" ({said})" if said else "")
                 ) from None
             except BaseException:
-                process.send_signal(signal.SIGTERM)
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_ENDS_WITHIN_SECONDS)
+                process.kill()
                 raise
         if process.returncode:
             said = _cut(self.without_secrets(logged or printed))
             raise LitestreamFailed(f"Litestream could not {what}: {said or process.returncode}")
         return printed, logged
+
+    def _wait(self, process: "subprocess.Popen[str]", seconds: float) -> tuple[str, str]:
+        ends = time.monotonic() + seconds
+        while True:
+            self.while_waiting()
+            try:
+                return process.communicate(timeout=min(_WAIT_SECONDS, ends - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                if time.monotonic() >= ends:
+                    raise
 
 
 def find_litestream(
@@ -164,7 +193,7 @@ def find_litestream(
     if version < LEAST_VERSION:
         least = ".".join(map(str, LEAST_VERSION))
         raise LitestreamUnusable(
-            f"{harmless(found)} is Litestream {numbers[0]}, which can stop in silence: install"
+            f"{harmless(found)} is Litestream {numbers[0]}, which loses data: install"
             f" {least} or newer (pip install -U 'oxlite[litestream]')"
         )
     return Litestream(found, version, dict(credentials or {}))
@@ -179,7 +208,10 @@ def read_credentials(path: Path) -> dict[str, str]:
     try:
         with path.open() as file:
             status = os.fstat(file.fileno())
-            if status.st_mode & 0o077 or status.st_uid not in (os.getuid(), 0):
+            # systemd lets a user read its directory of credentials by the group's bit.
+            is_systemds = str(path.parent) == os.environ.get("CREDENTIALS_DIRECTORY")
+            others = 0o037 if is_systemds else 0o077
+            if status.st_mode & others or status.st_uid not in (os.getuid(), 0):
                 raise ReplicationError(
                     f"{path} has credentials, and others may read it: chmod 600 {path}"
                 )

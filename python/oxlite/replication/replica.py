@@ -16,6 +16,9 @@ from oxlite.replication.store import Store, store_of
 
 __all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "refuse_lacking", "replicas_of"]
 
+_WHOLE: Final = 9
+"""Litestream's level of whole copies."""
+
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 """How long a store is waited for."""
 
@@ -45,6 +48,7 @@ class Held:
         files: Of how many files it is made.
         size: Of them all, in bytes.
         single: Size and time of each file that has one transaction as it was sent, by its number.
+        spans: Level, first and last transaction of each file.
     """
 
     last_transaction: int
@@ -54,6 +58,22 @@ class Held:
     files: int
     size: int
     single: dict[int, tuple[int, datetime]] = field(default_factory=dict, repr=False)
+    spans: Sequence[tuple[int, int, int]] = field(default=(), repr=False)
+
+    @property
+    def gap(self) -> int | None:
+        """The number of a transaction that a restore lacks, though later ones are there.
+
+        It begins with the newest whole copy, or with the first transaction of all, and goes on by
+        any file that leads further (Litestream 0.5.17, ``CalcRestorePlan``).
+        """
+        reached = max((last for level, _first, last in self.spans if level == _WHOLE), default=0)
+        parts = sorted((first, last) for level, first, last in self.spans if level != _WHOLE)
+        for first, last in parts:
+            if first > reached + 1:
+                return reached + 1
+            reached = max(reached, last)
+        return None
 
     @property
     def ahead(self) -> int | None:
@@ -129,11 +149,12 @@ def held(
         printed, _logged = litestream.run(
             ["ltx", "-level", "all", "-json", store.url], seconds=seconds, what=what
         )
-        files, single = [], {}
+        files, single, spans = [], {}, []
         for one in json.loads(printed):
             transaction, size = int(one["max_txid"], 16), int(one["size"])
             at = datetime.fromisoformat(one["timestamp"]).astimezone(UTC)
             files.append((transaction, at, size))
+            spans.append((int(one["level"]), int(one["min_txid"], 16), transaction))
             if one["level"] == 0:
                 single[transaction] = (size, at)
     except StoreUnreachable:
@@ -156,6 +177,7 @@ def held(
         len(files),
         sum(size for *_rest, size in files),
         single,
+        spans,
     )
 
 

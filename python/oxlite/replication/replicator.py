@@ -8,12 +8,14 @@ Invariants:
   has succeeded (``health``).
 - A Litestream that ends is begun again, after a pause that grows; one that does not answer is
   killed first.
+- What waits for a store or for readers sees signals, and that the application has ended.
 """
 
 import functools
 import json
 import logging
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -27,10 +29,16 @@ from types import FrameType
 from typing import IO, Final
 
 from oxlite.operations import Restored
+from oxlite.operations.files import litestream_directory
 from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
 from oxlite.replication.configuration import Settings, configuration
-from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreUnreachable
+from oxlite.replication.errors import (
+    AlreadyReplicated,
+    LitestreamFailed,
+    ReplicationError,
+    StoreUnreachable,
+)
 from oxlite.replication.generation import continues, has_noted, identity, wal_of
 from oxlite.replication.guard import Guard
 from oxlite.replication.health import answers, read_now, send_now
@@ -48,8 +56,15 @@ _LOOK_SECONDS: Final = 0.2
 _AT_ONCE: Final = 8
 _GUARD_SECONDS: Final = 0.02
 _IDLE_SECONDS: Final = 0.1
-_READS_WITHIN_SECONDS: Final = 1.0
 _TELL_SECONDS: Final = 60.0
+_RENEW_SECONDS: Final = 1.0
+_LEAST_BYTES_EACH_SECOND: Final = 1 << 20
+"""A store that takes less is too slow: what is to be sent may be as long as the database."""
+
+_LOOK_AGAIN_SECONDS: Final = 2.0
+_SOCKET_PATH_BYTES: Final = 107
+"""https://man7.org/linux/man-pages/man7/unix.7.html."""
+
 _LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
 
 
@@ -65,7 +80,11 @@ class Pace:
         ends_within: How long it may take to end; and how long sending the last may.
         pauses: Before it is begun again, the first time and those that follow.
         well: After so long it counts as begun for the first time.
+        damaged: Where it cannot read its own files for so long, all is sent anew.
         stuck: One that lives, and sends nothing for so long, is begun again.
+        check_every: How often it is looked whether the store still has all that it needs.
+
+    What is sent may be the whole database: for each MiB of it a second more.
     """
 
     send_every: float = 5.0
@@ -75,7 +94,13 @@ class Pace:
     ends_within: float = 40.0
     pauses: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
     well: float = 60.0
+    damaged: float = 10.0
     stuck: float = 300.0
+    check_every: float = 300.0
+
+
+class _EndedError(Exception):
+    """A signal has said to end, to who waits for something."""
 
 
 class Replicator:
@@ -99,7 +124,7 @@ class Replicator:
         pace: Pace | None = None,
     ) -> None:
         self._pace = pace or Pace()
-        self._litestream = litestream
+        self._litestream = replace(litestream, while_waiting=self._while_waiting)
         self._replicas = list(replicas)
         self._settings = settings
         self._is_taken_over = is_taken_over
@@ -107,8 +132,10 @@ class Replicator:
         self._states: dict[Path, State] = {}
         self._program: Child | None = None
         self._application: Child | None = None
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._directory_identity: tuple[int, int] | None = None
         self._socket = ""
-        self._configuration = ""
+        self._was_killed = False
         self._restarts = 0
         self._begun = 0.0
         self._begin_at: float | None = None
@@ -121,7 +148,11 @@ class Replicator:
         self._guards: dict[Path, Guard] = {}
         self._signals: list[int] = []
         self._is_ending = False
-        self._complaint = ""
+        self._last_ends: float | None = None
+        self._told_at = 0.0
+        self._complaints: dict[str, str] = {}
+        self._checked_at: dict[Path, float] = {}
+        self._lacks: dict[Path, str] = {}
 
     def run(self, command: Sequence[str] = ()) -> int:
         """Replicate until a signal says to end; or, with an application, until that ends.
@@ -137,7 +168,7 @@ class Replicator:
             OperationsError: A database that was missing could not be restored.
             OSError: The application cannot be begun.
         """
-        with ExitStack() as stack:
+        with ExitStack() as stack, suppress(_EndedError):
             for name in _PASSED_ON:
                 number = getattr(signal, name)
                 before = signal.signal(number, self._note_signal)
@@ -152,24 +183,18 @@ class Replicator:
                         replica.database,
                         replica.store.shown,
                     )
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="oxlite-"))
-            self._socket = os.path.join(directory, "socket")  # noqa: PTH118 - text
-            path = Path(directory, "litestream.yml")
-            path.write_text(
-                json.dumps(configuration(self._replicas, Path(self._socket), self._settings))
-            )
-            self._configuration = str(path)
             for replica in self._replicas:
-                self._note(
-                    replica.database,
-                    State(replica.store.url, os.getpid(), self._socket, time.time()),
-                )
+                state = State(replica.store.url, os.getpid(), "", time.time())
+                self._note(replica.database, state)
+                _log.info("%s is replicated to %s", replica.database, replica.store.shown)
+            stack.callback(self._delete_directory)
             pool = ThreadPoolExecutor(min(_AT_ONCE, len(self._replicas)))
             # What these wait for has ended with Litestream.
             stack.callback(pool.shutdown)
             sender = threading.Thread(target=self._send, args=(pool,), name="oxlite-replication")
             for replica in self._replicas:
-                guard = Guard(replica.database, functools.partial(self._read, replica.database))
+                read = functools.partial(self._read, replica.database)
+                guard = Guard(replica.database, read)
                 self._guards[replica.database] = guard
                 stack.callback(guard.let_go)
                 guard.hold()
@@ -187,6 +212,7 @@ class Replicator:
                 self._application = Child(command)
             sender.start()
             return self._look_after()
+        return 0
 
     def _make_ready(self, replica: Replica, claim: Claim) -> Restored | None:
         state = State(replica.store.url, os.getpid(), "", time.time())
@@ -212,92 +238,156 @@ class Replicator:
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
         self._signals.append(number)
 
+    def _while_waiting(self) -> None:
+        """See, while a store is asked, whether to end; the application gets its signals."""
+        if self._last_ends is not None:
+            is_to_end = self._is_hurried(self._last_ends)
+        elif threading.current_thread() is threading.main_thread():
+            self._take_signals()
+            is_to_end = self._is_ending
+        else:
+            is_to_end = self._stop.is_set()
+        if is_to_end:
+            raise _EndedError
+
     def _note(self, database: Path, state: State) -> None:
         self._states[database] = state
         with suppress(OSError):  # no room: whoever looks sees that it is old
             self._claims[database].write(state)
 
-    def _begin(self, ends: float | None = None) -> None:
-        """Begin Litestream; not where it must wait for readers until a signal or a time ends it."""
+    def _write_configuration(self) -> Path:
+        """What Litestream is told; anew, since who deletes what is old may have been there.
+
+        Raises:
+            ReplicationError: Its socket would have too long a path.
+            OSError: It cannot be written.
+        """
+        before = self._directory
+        if before is None or identity(Path(before.name)) != self._directory_identity:
+            made = tempfile.TemporaryDirectory(prefix="oxlite-", ignore_cleanup_errors=True)
+            self._directory, self._directory_identity = made, identity(Path(made.name))
+            self._socket = os.path.join(made.name, "socket")  # noqa: PTH118 - text
+            if len(os.fsencode(self._socket)) > _SOCKET_PATH_BYTES:
+                raise ReplicationError(
+                    f"{made.name} is too long a path for a socket: set TMPDIR to a shorter one"
+                )
+            for database, state in self._states.items():
+                self._note(database, replace(state, socket=self._socket))
+        assert self._directory is not None
+        path = Path(self._directory.name, "litestream.yml")
+        document = configuration(self._replicas, Path(self._socket), self._settings)
+        path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+        return path
+
+    def _delete_directory(self) -> None:
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    def _begin(self) -> None:
+        """Begin Litestream; where readers are waited for, that is to be tried again soon.
+
+        Raises:
+            ReplicationError: That cannot be now: a store does not answer, say.
+            OSError: There is no room for what it needs, or its program is not there.
+        """
+        self._begin_at = None
         for replica in self._replicas:
-            # What was written while it did not look is missing in what it has read.
-            guard = self._guards[replica.database]
-            end, is_kept = guard.end(), guard.is_held
-            with self._anew_lock:
-                is_wanted = replica.database in self._to_send_anew
-                self._to_send_anew.discard(replica.database)
-            if is_wanted or not continues(replica.database, end, is_kept=is_kept):
-                if not self._renew(replica.database, ends):
-                    self._send_anew({replica.database})
-                    return
-                forget(replica.database)
+            self._claims[replica.database].keep()
+            if not self._goes_on(replica.database):
+                self._send_anew({replica.database})
+                self._begin_at = time.monotonic() + _RENEW_SECONDS
+                return
             if not has_noted(replica.database):
-                try:
-                    found = held(self._litestream, replica.store)
-                except StoreUnreachable as error:  # Litestream could not begin either
-                    if not self._was_sent:
-                        raise
-                    _log.error("%s is not replicated: %s", replica.database, error)
-                    self._begin_at = time.monotonic() + self._pace.pauses[-1]
-                    return
+                found = held(self._litestream, replica.store)
                 if found is not None and found.ahead is not None:
                     self._ahead[replica.database] = found.ahead
+        path = self._write_configuration()
         self._files = {one.database: identity(one.database) for one in self._replicas}
+        self._was_killed = False
         with ExitStack() as stack:
             lent: list[int] = []
             for claim in self._claims.values():
                 lent += stack.enter_context(claim.lent())
             self._program = Child(
-                [
-                    self._litestream.path,
-                    "replicate",
-                    "-no-expand-env",
-                    "-config",
-                    self._configuration,
-                ],
+                [self._litestream.path, "replicate", "-no-expand-env", "-config", str(path)],
                 env=self._litestream.environment,
                 descriptors=lent,
                 captures=True,
                 ends_with_us=True,
             )
         self._begun = time.monotonic()
-        self._begin_at = None
         said = self._program.said
         assert said is not None
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
         if self._to_send_anew:  # it was lost while this one was being begun
-            self._program.signal(signal.SIGKILL)
+            self._kill()
+
+    def _begin_again(self) -> None:
+        """Begin it, or say why not and try it later: the application goes on."""
+        try:
+            self._begin()
+        except (ReplicationError, OSError) as error:
+            _log.error(
+                "nothing is replicated now: %s", self._litestream.without_secrets(str(error))
+            )
+            self._begin_at = time.monotonic() + self._pace.pauses[-1]
+
+    def _goes_on(self, database: Path) -> bool:
+        """See that Litestream will find in the WAL what it has not read, or will send all anew.
+
+        Returns:
+            Whether it can be begun; not while somebody reads a WAL that it must not know.
+        """
+        # What was written while it did not look is missing in what it has read.
+        guard = self._guards[database]
+        end, is_kept = guard.end(), guard.is_held
+        with self._anew_lock:
+            is_wanted = database in self._to_send_anew
+            self._to_send_anew.discard(database)
+        if not is_wanted and continues(database, end, is_kept=is_kept):
+            return True
+        if wal_of(database) is not None and not guard.renew():
+            if time.monotonic() > self._told_at:
+                self._told_at = time.monotonic() + _TELL_SECONDS
+                _log.warning("%s is replicated again when nobody reads its WAL any more", database)
+            return False
+        guard.hold()
+        forget(database)
+        return True
 
     def _send_anew(self, databases: set[Path]) -> None:
         """Have all of them sent once more: by the next Litestream, so that this one ends."""
         with self._anew_lock:
             self._to_send_anew |= databases
+        self._kill()
+
+    def _kill(self) -> None:
+        """Have Litestream end at once; it is begun again."""
         if (program := self._program) is not None:
+            self._was_killed = True
             program.signal(signal.SIGKILL)
 
-    def _renew(self, database: Path, ends: float | None) -> bool:
-        """See that the WAL has nothing that Litestream seems to know, and whether it has not."""
-        guard, told_at = self._guards[database], time.monotonic()
-        while wal_of(database) is not None and not guard.renew():
-            if self._is_hurried(ends) if ends is not None else self._is_ending:
-                return False
-            if time.monotonic() > told_at:
-                told_at = time.monotonic() + _TELL_SECONDS
-                _log.warning("%s is replicated again when nobody reads its WAL any more", database)
-            if ends is None:
-                self._take_signals()
-            time.sleep(_LOOK_SECONDS)
-        guard.hold()
-        return True
+    def _patience(self, database: Path) -> float:
+        """How long it may take, in seconds, to send all of a database."""
+        with suppress(OSError):
+            return database.stat().st_size / _LEAST_BYTES_EACH_SECOND
+        return 0.0
 
     def _await_first_sending(self, pool: ThreadPoolExecutor) -> None:
         """Wait until all that there is now is in the store."""
         waiting = list(self._replicas)
-        ends = time.monotonic() + self._pace.begins_within
+        began_at = time.monotonic()
+        patience = self._pace.begins_within
+        patience += sum(self._patience(replica.database) for replica in waiting)
+        told_at = began_at + _TELL_SECONDS
         while waiting and not self._is_ending:
             self._look_at_the_start()
             began = time.time()
             replica = waiting[0]
+            if time.monotonic() > told_at:
+                told_at = time.monotonic() + _TELL_SECONDS
+                taken = time.monotonic() - began_at
+                _log.info("%s is being sent, for %.0f s now", replica.database, taken)
             done = pool.submit(self._try_to_send, replica.database)
             while not done.done() and not self._is_ending:
                 self._look_at_the_start()
@@ -308,7 +398,7 @@ class Replicator:
             if failure is None:
                 waiting.pop(0)
                 self._note(replica.database, replace(self._states[replica.database], sent_at=began))
-            elif time.monotonic() > ends:
+            elif time.monotonic() > began_at + patience:
                 raise ReplicationError(
                     f"{replica.database} could not be sent to {replica.store.shown}: {failure}"
                 )
@@ -317,10 +407,12 @@ class Replicator:
 
     def _look_at_the_start(self) -> None:
         self._look()
-        if self._program is None and self._to_send_anew:
-            self._begin()
-        if self._program is None and not self._is_ending:
+        if self._program is not None or self._is_ending:
+            return
+        if not (self._was_killed or self._to_send_anew):
             raise LitestreamFailed("Litestream has ended at once: see what it has logged")
+        if self._begin_at is None or time.monotonic() >= self._begin_at:
+            self._begin()
 
     def _look_after(self) -> int:
         """Until the application has ended, or a signal has said to end."""
@@ -331,18 +423,22 @@ class Replicator:
             if self._is_ending and self._application is None:
                 return 0
             if self._begin_at is not None and time.monotonic() >= self._begin_at:
-                self._restarts += 1
-                self._begin()
+                self._begin_again()
             time.sleep(_LOOK_SECONDS)
 
     def _look(self) -> None:
         """See who has ended, and pass signals on."""
         reap([child for child in (self._program, self._application) if child is not None])
         self._take_signals()
-        if self._program is not None and self._program.status is not None:
-            lived = time.monotonic() - self._begun
-            if lived >= self._pace.well:
-                self._restarts = 0
+        if self._program is None:
+            return
+        lived = time.monotonic() - self._begun
+        if lived >= self._pace.well:
+            self._restarts = 0
+        if self._program.status is None:
+            return
+        pause = self._pace.pauses[0]
+        if not self._was_killed:  # why it was has been said
             pause = self._pace.pauses[min(self._restarts, len(self._pace.pauses) - 1)]
             _log.error(
                 "Litestream has ended (%d) after %.0f s: begun again in %g s",
@@ -350,8 +446,9 @@ class Replicator:
                 lived,
                 pause,
             )
-            self._program = None
-            self._begin_at = time.monotonic() + pause
+        self._restarts += 1
+        self._program = None
+        self._begin_at = time.monotonic() + pause
 
     def _take_signals(self) -> None:
         while self._signals:
@@ -364,19 +461,31 @@ class Replicator:
     def _send(self, pool: ThreadPoolExecutor) -> None:
         """Have all that is committed sent, again and again, and note how far that came."""
         while not self._stop.wait(self._pace.send_every):
-            outcomes = list(pool.map(self._send_one, self._replicas))
-            program = self._program
-            if self._stop.is_set() or program is None:
-                continue
-            if any(map(self._is_replaced, self._files)):
-                _log.error("a database was replaced: Litestream is begun again with the new one")
-                program.signal(signal.SIGKILL)  # what it has open is nobody's any more
-            elif not any(outcomes) and not self._is_alive():
-                _log.error("Litestream does not answer: killed, and begun again")
-                program.signal(signal.SIGKILL)
-            elif self._is_stuck():
-                _log.error("Litestream has sent nothing for %g s: begun again", self._pace.stuck)
-                program.signal(signal.SIGKILL)
+            try:
+                outcomes = list(pool.map(self._send_one, self._replicas))
+                if not self._stop.is_set() and self._program is not None:
+                    self._judge(outcomes)
+            except Exception:
+                _log.exception("what was sent could not be noted")
+
+    def _judge(self, outcomes: Sequence[bool]) -> None:
+        """Kill a Litestream that cannot go on."""
+        stuck = self._stuck()
+        damaged = {path for path in stuck if self._is_damaged(path)}
+        damaged |= {path for path in self._failing(self._pace.damaged) if self._is_damaged(path)}
+        if any(map(self._is_replaced, self._files)):
+            _log.error("a database was replaced: Litestream is begun again with the new one")
+            self._kill()  # what it has open is nobody's any more
+        elif not any(outcomes) and not self._is_alive():
+            _log.error("Litestream does not answer: killed, and begun again")
+            self._kill()
+        elif damaged:
+            names = ", ".join(map(str, damaged))
+            _log.error("what Litestream has noted beside %s is damaged: all is sent anew", names)
+            self._send_anew(damaged)
+        elif stuck:
+            _log.error("Litestream has sent nothing for %g s: begun again", self._pace.stuck)
+            self._kill()
 
     def _guard(self) -> None:
         """Keep the WAL from being begun anew before it was read; if it was, have all sent anew."""
@@ -396,14 +505,14 @@ class Replicator:
             pause = _GUARD_SECONDS if is_busy else _IDLE_SECONDS
             if lost:
                 _log.warning(
-                    "the WAL of %s was begun anew before Litestream had read it: all is sent once"
-                    " more",
+                    "the WAL of %s was begun anew before Litestream had read it, or what that has"
+                    " noted is gone: all is sent once more",
                     ", ".join(map(str, lost)),
                 )
                 self._send_anew(lost)
 
-    def _read(self, database: Path) -> None:
-        read_now(self._socket, database, seconds=_READS_WITHIN_SECONDS)
+    def _read(self, database: Path, seconds: float) -> None:
+        read_now(self._socket, database, seconds=seconds)
 
     def _is_alive(self) -> bool:
         """Whether Litestream answers, or has not had the time to begin."""
@@ -417,25 +526,35 @@ class Replicator:
         """
         return identity(database) not in (self._files.get(database), None)
 
-    def _is_stuck(self) -> bool:
-        """Whether it has failed for long since it was begun; what to do before it begins again.
-
-        Files of its own that are gone or damaged mend by being made anew.
-        """
-        if time.monotonic() - self._begun < self._pace.stuck:
-            return False
-        long_ago = time.time() - self._pace.stuck
-        stuck = [
-            one
-            for one in self._states.values()
+    def _failing(self, seconds: float) -> set[Path]:
+        """Of which databases nothing could be sent for so long, since Litestream was begun."""
+        if time.monotonic() - self._begun < seconds:
+            return set()
+        long_ago = time.time() - seconds
+        return {
+            path
+            for path, one in self._states.items()
             if one.failing_since is not None and one.failing_since <= long_ago
-        ]
-        damaged = {
-            path for path, one in self._states.items() if "ltx" in (one.failure or "").lower()
         }
-        if stuck and damaged:
-            self._send_anew(damaged)
-        return bool(stuck)
+
+    def _stuck(self) -> set[Path]:
+        """Which may be mended by a Litestream that is begun again: what it sends may be long."""
+        seconds = self._pace.stuck
+        failing = self._failing(seconds)
+        return {path for path in failing if path in self._failing(seconds + self._patience(path))}
+
+    def _is_damaged(self, database: Path) -> bool:
+        """Whether Litestream cannot read what it has noted itself; all else is its store's."""
+        notes = re.escape(str(litestream_directory(database)))
+        said = f"{self._states[database].failure} {self._complaints.get(database.name, '')}"
+        return (
+            re.search(
+                rf"\b(?<!-)(?:decode|verify) ltx file {notes}/"
+                rf"|\b(?<!-)open ltx file {notes}/\S+: .*no such file",
+                said,
+            )
+            is not None
+        )
 
     def _try_to_send(self, database: Path) -> str | None:
         """Have all sent that is committed; what went wrong, if anything."""
@@ -450,8 +569,9 @@ class Replicator:
         except LitestreamFailed as error:
             failure = self._litestream.without_secrets(str(error))
             # Why a store takes nothing is in its log alone, and there twice a minute.
-            return f"{failure}: {self._complaint}" if self._complaint else failure
-        self._complaint = ""
+            complaint = self._complaints.get(database.name)
+            return f"{failure}: {complaint}" if complaint else failure
+        self._complaints.pop(database.name, None)
         if not database.exists():
             return f"there is no {database} any more: Litestream reads a file without a name"
         return None
@@ -466,17 +586,21 @@ class Replicator:
             LitestreamFailed: It is not sent yet.
         """
         ahead = self._ahead[database]
-        while sent <= ahead and not self._stop.is_set():
+        ends = time.monotonic() + self._pace.sent_within
+        while sent <= ahead and not self._stop.is_set() and time.monotonic() < ends:
+            before = sent
             self._guards[database].commit_nothing()
             sent = send_now(self._socket, database, seconds=self._pace.sent_within)
+            if sent == before:  # nothing can be committed now
+                time.sleep(_LOOK_SECONDS)
         if sent > ahead:
-            del self._ahead[database]
+            self._ahead.pop(database, None)
             self._send_anew({database})
         raise LitestreamFailed("all is sent anew, beyond a copy that was there")
 
     def _send_one(self, replica: Replica) -> bool:
         began = time.time()
-        failure = self._try_to_send(replica.database)
+        failure = self._try_to_send(replica.database) or self._look_at_place(replica)
         if failure is not None and self._stop.is_set():
             return False  # it is being ended
         state = self._states[replica.database]
@@ -491,10 +615,48 @@ class Replicator:
         self._note(replica.database, replace(state, restarts=self._restarts))
         return failure is None
 
+    def _look_at_place(self, replica: Replica) -> str | None:
+        """Whether what was sent is still there, and restores; what is wrong, if anything.
+
+        Litestream looks at nothing that it has sent: it would go on, and nothing would restore.
+        """
+        try:
+            self._claims[replica.database].keep()
+            if self._is_to_be_checked(replica.database):
+                self._lacks.pop(replica.database, None)
+                if self._has_gap(replica):
+                    time.sleep(_LOOK_AGAIN_SECONDS)  # it may have been put together just then
+                    if self._has_gap(replica):
+                        self._lacks[replica.database] = (
+                            f"{replica.store.shown} lacks some of what was sent there, and does not"
+                            " restore to its end: move away what is there, and begin again"
+                        )
+        except AlreadyReplicated as error:
+            self._kill()
+            return str(error)
+        except StoreUnreachable as error:
+            return self._litestream.without_secrets(str(error))
+        except (_EndedError, OSError):
+            pass
+        return self._lacks.get(replica.database)
+
+    def _is_to_be_checked(self, database: Path) -> bool:
+        now = time.monotonic()
+        if now < self._checked_at.get(database, 0.0) + self._pace.check_every:
+            return False
+        self._checked_at[database] = now
+        return True
+
+    def _has_gap(self, replica: Replica) -> bool:
+        with suppress(StoreUnreachable):  # it may be for a moment
+            found = held(self._litestream, replica.store)
+            return found is None or found.gap is not None
+        return False
+
     def _end(self, pool: ThreadPoolExecutor) -> None:
         """Send what is left, and end Litestream; a signal to end that comes now ends it at once."""
         self._signals.clear()
-        ends = time.monotonic() + self._pace.ends_within
+        ends = self._last_ends = time.monotonic() + self._pace.ends_within
         if (self._program is None or self._to_send_anew) and self._was_sent:
             self._begin_for_the_last(ends)
         program = self._program
@@ -528,8 +690,10 @@ class Replicator:
             reap([program])
             time.sleep(_LOOK_SECONDS / 10)
         self._program = None
-        if not self._is_hurried(ends):
-            self._begin(ends)
+        while self._program is None and not self._is_hurried(ends):
+            with suppress(_EndedError):
+                self._begin_again()
+            time.sleep(_LOOK_SECONDS)
         if self._program is None:
             _log.error("the last was not sent: Litestream could not be begun again")
 
@@ -556,16 +720,17 @@ class Replicator:
         with said:
             for line in said:
                 text = line.decode(errors="replace").strip()
-                level = logging.WARNING
+                level, name = logging.WARNING, ""
                 with suppress(ValueError, AttributeError, TypeError):
                     document = json.loads(text)
                     level = _LEVELS.get(str(document.pop("level", "")), logging.DEBUG)
                     document.pop("time", None)
+                    name = str(document.get("db", ""))
                     message = str(document.pop("msg", ""))
                     more = " ".join(f"{name}={value}" for name, value in document.items())
                     text = f"{message} {more}".strip()
                 if text:
                     told = self._litestream.without_secrets(text)
                     if level >= logging.ERROR:
-                        self._complaint = told
+                        self._complaints[name] = told
                     _log.log(level, "Litestream: %s", told)

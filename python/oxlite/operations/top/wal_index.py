@@ -13,7 +13,10 @@ from oxlite.operations.top.kept_file import KeptFile
 
 __all__ = ["Torn", "WalIndex", "read_wal_index"]
 
-_COPY: Final = struct.Struct("=IIIBBHIIIIIIII")
+_COPY: Final = struct.Struct("=IIIBBHIIII8sII")
+_SALTS: Final = struct.Struct(">II")
+"""As the WAL's own header has them."""
+
 _CHECKPOINT: Final = struct.Struct("=6I")
 _CHECKPOINT_AT: Final = 96
 _LENGTH: Final = _CHECKPOINT_AT + _CHECKPOINT.size
@@ -38,7 +41,7 @@ class WalIndex:
         page_bytes: The size of a page.
         frames: How many frames of the WAL are valid.
         checkpointed_frames: How many of them are in the database.
-        salt: Two numbers that change each time the WAL is begun anew.
+        salts: Two numbers that change each time the WAL is begun anew, as they stand in its header.
         read_marks: The frame that each of the five stands at; None where it is not used.
     """
 
@@ -47,7 +50,7 @@ class WalIndex:
     page_bytes: int
     frames: int
     checkpointed_frames: int
-    salt: tuple[int, int]
+    salts: tuple[int, int]
     read_marks: tuple[int | None, ...]
 
     def frames_behind(self, number: int) -> int | None:
@@ -90,9 +93,7 @@ def read_wal_index(file: KeptFile) -> WalIndex | None:
 
 
 def _parsed(identity: tuple[int, int], content: bytes) -> WalIndex | None:
-    _, _, changes, is_made, _, size, frames, _, _, _, salt, other_salt, _, _ = _COPY.unpack_from(
-        content
-    )
+    _, _, changes, is_made, _, size, frames, _, _, _, salts, _, _ = _COPY.unpack_from(content)
     if not is_made:
         return None
     checkpointed, *marks = _CHECKPOINT.unpack_from(content, _CHECKPOINT_AT)
@@ -103,6 +104,6 @@ def _parsed(identity: tuple[int, int], content: bytes) -> WalIndex | None:
         frames=frames,
         # Beside who begins the WAL anew, it may be of the WAL before.
         checkpointed_frames=min(checkpointed, frames),
-        salt=(salt, other_salt),
+        salts=_SALTS.unpack(salts),
         read_marks=tuple(None if mark == _NOT_USED else mark for mark in marks),
     )
