@@ -132,7 +132,7 @@ def test_a_store_that_has_lost_some_is_not_well(
         path.unlink()
     until(lambda: replication_status(database).health == "failing")
     assert "lacks some of what was sent" in (replication_status(database).failure or "")
-    assert run("replicate", "verify", database).returncode == 1
+    assert run("replicate", "verify", database, "--within", 2).returncode == 1
 
 
 def test_a_claim_that_is_deleted_is_made_anew(
