@@ -30,7 +30,7 @@ from oxlite.bench.lab import Request, perform
 from oxlite.bench.report import facts
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.web import figures, generator, ladder, server, verify, workload
-from oxlite.bench.workloads.web.claims import PublishedTable
+from oxlite.bench.workloads.web.claims import PUBLISHED, PublishedTable
 from oxlite.bench.workloads.web.figures import FAILED_PERCENT, P99, RATE, REQUEST
 from oxlite.bench.workloads.web.generator import Load
 from oxlite.bench.workloads.web.parameters import WebParameters
@@ -96,7 +96,9 @@ def test_every_row_does_its_work(tmp_path: Path, listener: Listener) -> None:
         if row.environment is not None
     ]
     assert timeouts[:4] == [5000, 5000, 20_000, 20_000]
-    for table in TABLES:
+    main, pools, *others = TABLES
+    assert not pools.drawings(result), "none of these has pools"
+    for table in (main, *others):
         assert table.drawings(result)
     assert not list(tmp_path.iterdir())
 
@@ -168,11 +170,11 @@ def test_postgresql_serves_the_same_blog(listener: Listener) -> None:
     # Any account may enter it: root's PostgreSQL runs as another one.
     place = Path(tempfile.mkdtemp())
     place.chmod(0o755)
-    asked = ["driver=postgresql,mix=balanced", OURS]
+    asked = ["driver=postgresql,connections=request,mix=balanced", OURS]
     result = perform(Request("web", TINY, asked, repeats=1, directory=place), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     [row] = [row for row in result.rows if row.scenario.driver == "postgresql"]
-    assert row.label == "postgresql balanced 4 clients"
+    assert row.label == "postgresql balanced 4 clients request"
     [sample] = row.samples
     assert sample.detail["statuses"].get("200") or sample.detail["statuses"].get(200)
     assert sample.detail["versions"]["postgresql"]
@@ -290,6 +292,7 @@ def test_server_and_generator_end_with_the_lab(
         ({"clients": (0,)}, "--clients"),
         ({"workers": 0}, "--workers"),
         ({"threads": 0}, "--threads"),
+        ({"pool": 1}, "--pool"),
         ({"duration_seconds": 0.0}, "--duration"),
         ({"rate": -1}, "--rate"),
         ({"users": 0}, "--users"),
@@ -542,6 +545,28 @@ def test_a_tail_of_short_repeats_is_that_of_all_together() -> None:
     assert _verdicts([base, ours])["32 clients: times shorter p99"] == "not known"
 
 
+def test_isolated_pools_are_compared_with_a_shared_one() -> None:
+    rows = []
+    for settings, clients, rate in (
+        ("shared", 4, 100.0),
+        ("isolated", 4, 150.0),
+        ("shared", 16, 100.0),
+        ("isolated", 16, 50.0),
+    ):
+        row, _ = _row("engine", clients, rate, 1.0)
+        row.scenario = row.scenario.but(settings=settings, connections="kept")
+        rows.append(row)
+    result = Result("web", {}, Plan(), 2, [], rows, [], "", "", "", 1.0)
+    [published] = [one for one in PUBLISHED if "isolated pools" in one.claim]
+    found = published.measured(result, workload.WORKLOAD.metric)
+    assert [one.row for one in found] == [rows[1].label, rows[3].label]
+    assert [one.times.median for one in found if not isinstance(one.times, float)] == [1.5, 0.5]
+    main, pools, *_ = TABLES
+    [drawing] = pools.drawings(result)
+    assert [line.cells[0][:4] for line in drawing.lines] == ["1.50", "0.50"]
+    assert {line.cells[1] for line in main.drawings(result)[0].lines} == {"\N{EN DASH}"}
+
+
 def test_failures_stand_beside_the_published_ones() -> None:
     rows = [_row("defaults", 8, 1.0, 1.0, errors=61)[0], _row("defaults", 64, 1.0, 1.0)[0]]
     result = Result("web", {}, Plan(), 1, [], rows, [], "", "", "", 1.0)
@@ -551,10 +576,11 @@ def test_failures_stand_beside_the_published_ones() -> None:
     ]
 
 
-def test_the_lab_does_not_load_django() -> None:
+def test_the_lab_does_not_load_what_the_sites_are_made_of() -> None:
     code = (
         "import sys, oxlite.bench.lab, oxlite.bench.workloads.web.server as s; "
-        "assert 'django' not in sys.modules and 'gunicorn' not in sys.modules; print(s.MODULE)"
+        "loaded = {'django', 'flask', 'gunicorn', 'sqlalchemy'} & sys.modules.keys(); "
+        "assert not loaded, loaded; print(s.MODULE)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
@@ -567,11 +593,13 @@ def test_the_mixes_are_those_of_the_axis() -> None:
         pytest.skip("django is not installed")
     code = (
         "import django; django.setup();"
-        "from oxlite.bench.workloads.web.blog.benchmark import ENDPOINTS, MIXES, SINGLE_INSERT;"
+        "from oxlite.bench.workloads.web.blog.benchmark import ENDPOINTS;"
+        "from oxlite.bench.workloads.web.mixes import MIXES, SINGLE_INSERT, ENDPOINTS as names;"
         "from oxlite.bench.workloads.web.workload import MIX;"
         "assert (*MIXES, SINGLE_INSERT) == MIX.values;"
         "assert all(abs(sum(each) - 1) < 1e-9 for each in MIXES.values());"
-        "assert all(len(each) == len(ENDPOINTS) == 7 for each in MIXES.values())"
+        "assert tuple(ENDPOINTS) == names;"
+        "assert all(len(each) == len(names) == 7 for each in MIXES.values())"
     )
     environment = ladder.environment(Scenario("stdlib", settings="defaults"), Path("blog.db"))
     done = subprocess.run(

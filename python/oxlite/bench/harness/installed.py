@@ -32,6 +32,10 @@ NEEDED = ("psutil",)
 MAPPERS: Mapping[str, str] = {"sqlalchemy": "SQLAlchemy", "django": "Django"}
 """The titles of the object-relational mappers, by the name of their module and on the axis."""
 
+POOLED = ("shared", "isolated")
+"""The settings of a site in Flask and SQLAlchemy, which has pools of connections."""
+POOLED_NEEDED = ("flask", "sqlalchemy")
+
 SHELL = "sqlite3"
 """SQLite's own program."""
 
@@ -59,6 +63,17 @@ def missing_way(way: str) -> str | None:
     return None
 
 
+def missing_pools(settings: str) -> str | None:
+    """Why a site with those settings has no pools here, or ``None`` if it has, or wants none."""
+    if settings not in POOLED:
+        return None
+    absent = [name for name in POOLED_NEEDED if util.find_spec(name) is None]
+    if not absent:
+        return None
+    names = " ".join(absent)
+    return f"the site with pools needs {names}; run `pip install {names}`"
+
+
 def missing(scenario: Scenario) -> str | None:
     """Why something of ``scenario`` is not where it is to run, or ``None`` if all is there.
 
@@ -74,6 +89,7 @@ def missing(scenario: Scenario) -> str | None:
         or (missing_mapper(scenario["mapper"]) if "mapper" in scenario else None)
         or (missing_mapper("django") if scenario.get("interface") == "django" else None)
         or missing_way(scenario.get("way", ""))
+        or missing_pools(scenario.get("settings", ""))
         or missing_build(scenario.get("build", "own"))
     )
 

@@ -18,7 +18,7 @@ from oxlite.bench.workloads.base import Workload
 
 MULTIPLIED = "\N{MULTIPLICATION SIGN}"
 SERVER_SETTINGS = ("fsync", "synchronous_commit", "shared_buffers")
-MAPPERS = {"sqlalchemy": "SQLAlchemy", "django": "Django"}
+MAPPERS = {"flask": "Flask", "sqlalchemy": "SQLAlchemy", "django": "Django"}
 LISTED = 8  # scenarios left out; more are only counted
 NOISES = 40  # rows whose noise is listed; of more it is summed up
 

@@ -1,6 +1,7 @@
 """How the site's database is configured, by the values of the axis ``settings``.
 
-PostgreSQL, beside them, has its backend and the address of the server.
+PostgreSQL, beside them, has its backend and the address of the server. ``shared`` and ``isolated``
+are of the other site, which has pools.
 
 Invariant: a row is what a user would write into settings, no more; each step of Django's own
 backend keeps what those before it have set.
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from oxlite.bench.drivers.postgresql import USER
 from oxlite.bench.drivers.pragmas import TUNED
+from oxlite.bench.harness.installed import POOLED
 from oxlite.bench.scenarios.axes import Axis
 from oxlite.bench.scenarios.scenario import Scenario
 
@@ -37,6 +39,8 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
 ROLLBACK = "rollback"
 ENGINE = "engine"
 GATE = "gate"
+SHARED, ISOLATED = POOLED
+"""The steps of the site in Flask and SQLAlchemy."""
 
 SETTINGS = Axis(
     "settings",
@@ -48,6 +52,9 @@ SETTINGS = Axis(
         ROLLBACK: "oxlite.django with the profile stock: IMMEDIATE and a rollback journal",
         "wal": "Django's own backend with, by init_command, WAL and the settings of pragmas=tuned",
         ENGINE: "oxlite.django and nothing else; busy=gate is what it does by itself",
+        SHARED: "another site, in Flask and SQLAlchemy on oxlite: each process has one pool of "
+        "connections, and more threads than those",
+        ISOLATED: "and of that pool's connections one alone writes, in a pool of its own",
     },
 )
 
@@ -56,10 +63,10 @@ KEPT = "kept"
 
 CONNECTIONS = Axis(
     "connections",
-    "how long a thread of the site has its connection",
+    "how long a connection of the site is kept",
     {
         REQUEST: "for one request: CONN_MAX_AGE 0, as Django has it by itself",
-        KEPT: "as long as it lives: CONN_MAX_AGE None",
+        KEPT: "as long as its thread lives: CONN_MAX_AGE None; in a pool, as long as that",
     },
 )
 
@@ -80,8 +87,29 @@ def options(scenario: Scenario, database: Path) -> dict[str, object]:
     return found
 
 
+def is_pooled(scenario: Scenario) -> bool:
+    """Whether the site is the one that has pools."""
+    return scenario.get("settings") in POOLED
+
+
+def pooled_environment(scenario: Scenario, database: Path, pool: int) -> dict[str, str]:
+    """The environment in which the site with pools runs.
+
+    Args:
+        scenario: the conditions.
+        database: the file.
+        pool: how many connections each process has.
+    """
+    found = {
+        "POOLED_POOLS": scenario["settings"],
+        "POOLED_DATABASE": str(database),
+        "POOLED_SIZE": str(pool),
+    }
+    return found if scenario["busy"] == GATE else {**found, "POOLED_BUSY": scenario["busy"]}
+
+
 def environment(scenario: Scenario, database: Path, atomic: str = "views") -> dict[str, str]:
-    """The environment in which the site runs.
+    """The environment in which Django's site runs.
 
     Args:
         scenario: the conditions.
@@ -102,4 +130,4 @@ def environment(scenario: Scenario, database: Path, atomic: str = "views") -> di
 
 def journal_mode(scenario: Scenario) -> str:
     """The journal mode that a file must have in the end."""
-    return "wal" if scenario.get("settings") in {"wal", ENGINE} else "delete"
+    return "wal" if scenario.get("settings") in {"wal", ENGINE, *POOLED} else "delete"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from oxlite.bench.parameters import Parameters, parameter, seed
 
 ATOMIC = ("views", "requests")
+POOL = 5
+"""As many connections as the framework of the published benchmark gives a process by itself."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,9 @@ class WebParameters(Parameters):
     )
     workers: int = parameter(2, "Processes of the server", least=1, most=64)
     threads: int = parameter(4, "Threads of each", least=1, most=256)
+    pool: int = parameter(
+        POOL, "Connections of each process where they are in pools", least=2, most=64
+    )
     duration_seconds: float = parameter(
         10.0, "Seconds of each scenario", quick=1.5, least=0.2, most=3600
     )

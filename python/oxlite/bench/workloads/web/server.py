@@ -25,7 +25,10 @@ from oxlite.bench.workloads.web.parameters import WebParameters
 
 LOOPBACK = "127.0.0.1"
 MODULE = "oxlite.bench.workloads.web.blog.wsgi"
+POOLED_MODULE = "oxlite.bench.workloads.web.pooled.application:application()"
 SETTINGS = "python:oxlite.bench.workloads.web.gunicorn_settings"
+LEAST_POOLED_THREADS = 16
+THREADS_FOR_EACH_CONNECTION = 3
 READY_SECONDS = 60.0
 STOP_SECONDS = 90.0
 PAUSE_SECONDS = 0.02
@@ -127,16 +130,38 @@ class Server:
         return read_account(self._log.read_text())
 
 
+def threads_of(parameters: WebParameters, *, pooled: bool) -> int:
+    """How many threads each process has.
+
+    Where connections are in a pool there are more threads than those, else nobody waits for one.
+    """
+    if not pooled:
+        return parameters.threads
+    wanted = THREADS_FOR_EACH_CONNECTION * parameters.pool
+    return max(parameters.threads, wanted, LEAST_POOLED_THREADS)
+
+
 @contextmanager
 def served(
-    environment: Mapping[str, str], parameters: WebParameters, directory: Path
+    environment: Mapping[str, str],
+    parameters: WebParameters,
+    directory: Path,
+    *,
+    pooled: bool = False,
 ) -> Iterator[Server]:
     """The site, ready for requests; it has ended afterwards.
+
+    Args:
+        environment: variables besides the lab's own.
+        parameters: how many processes and threads it has.
+        directory: for what the server writes.
+        pooled: whether it is the site with pools.
 
     Raises:
         WorkerError: it does not come up.
     """
     log = directory / "access.log"
+    threads = threads_of(parameters, pooled=pooled)
     listening = socket.create_server((LOOPBACK, 0), backlog=2048)
     with listening:
         port: int = listening.getsockname()[1]
@@ -145,9 +170,9 @@ def served(
             [
                 *(sys.executable, "-P", "-m", "gunicorn", "--config", SETTINGS),
                 *("--bind", f"fd://{listening.fileno()}"),
-                *("--workers", str(parameters.workers), "--threads", str(parameters.threads)),
+                *("--workers", str(parameters.workers), "--threads", str(threads)),
                 *("--access-logfile", str(log), "--worker-tmp-dir", str(directory)),
-                MODULE,
+                POOLED_MODULE if pooled else MODULE,
             ],
             directory / "server.log",
             directory=directory,
@@ -156,5 +181,5 @@ def served(
         )
     with program:
         server = Server(program, port, log)
-        server.wait_ready(PAGES_FOR_EACH_THREAD * parameters.workers * parameters.threads)
+        server.wait_ready(PAGES_FOR_EACH_THREAD * parameters.workers * threads)
         yield server

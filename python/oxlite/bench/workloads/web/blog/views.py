@@ -3,7 +3,8 @@
 Each begins with a visitor, who is any of the users and is seen from now on: so every request reads
 and then writes, in a transaction. So does every deed; pages are made outside of it.
 
-Invariant: an answer that has changed something says in the header :data:`CHANGED` by how many rows.
+Invariant: an answer that has changed something says in the header ``Blog-Changed`` by how many
+rows.
 """
 
 import sys
@@ -19,12 +20,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from oxlite.bench.workloads.web.blog.models import Comment, Post, User
+from oxlite.bench.workloads.web.headers import CHANGED, ENDPOINT, FAILURE, failure
 
-CHANGED = "Blog-Changed"
-ENDPOINT = "Blog-Endpoint"
-FAILURE = "Blog-Failure"
 LISTED = 100
-LONGEST_FAILURE = 200
 
 # A form looks in the database before anything is written: a title must be nobody else's.
 PostForm = forms.modelform_factory(
@@ -156,7 +154,5 @@ def failed(request: HttpRequest) -> HttpResponse:
     response = render(request, "500.html", status=500)
     if hasattr(request, "endpoint"):
         response[ENDPOINT] = request.endpoint
-        kind, error, _ = sys.exc_info()
-        text = " ".join(str(error).split())
-        response[FAILURE] = f"{kind.__name__ if kind else 'unknown'}: {text}"[:LONGEST_FAILURE]
+        response[FAILURE] = failure(sys.exc_info()[1])
     return response
