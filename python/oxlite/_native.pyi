@@ -276,8 +276,10 @@ __all__ = [
     "confine",
     "connect",
     "converters",
+    "create_any_value_function",
     "create_date_functions",
     "create_pattern_function",
+    "create_small_functions",
     "create_statistic_functions",
     "enable_callback_tracebacks",
     "enable_shared_cache",
@@ -1543,6 +1545,18 @@ def create_statistic_functions(
 ) -> None:
     """Creates those of the statistical aggregates that `originals` has, by their names in SQL,
     each with its original behind it: a class of `create_aggregate`.
+    """
+
+def create_any_value_function(connection: Connection, original: Callable[[], Any], /) -> None:
+    """Creates `ANY_VALUE` with the original behind it: a class of `create_aggregate` whose
+    result is the first value.
+    """
+
+def create_small_functions(
+    connection: Connection, originals: Mapping[str, Callable[..., Any]], /
+) -> None:
+    """Creates those of the small functions that `originals` has, by their names in SQL, each
+    with its original behind it: `BITXOR`, `LPAD`, `REPEAT`, `REVERSE`, `RPAD` and `SIGN`.
     """
 
 @final

@@ -8,8 +8,9 @@ import random
 import sys
 
 from tests.functions.comparison import Outcome, compare
-from tests.functions.samples import compare_samples
+from tests.functions.samples import compare_any_values, compare_samples
 from tests.functions.searches import compare_searches
+from tests.functions.texts import compare_texts
 
 
 def main() -> int:
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=1_000_000)
     parser.add_argument("--searches", type=int, default=100_000, help="for regular expressions")
     parser.add_argument("--samples", type=int, default=100_000, help="for the aggregates")
+    parser.add_argument("--texts", type=int, default=200_000, help="for the small functions")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
@@ -26,9 +28,13 @@ def main() -> int:
         arguments.seed,
         lambda number: print(f"{number:,}", end="\r", file=sys.stderr, flush=True),
     )
-    of_samples = compare_samples(arguments.samples, arguments.seed)
-    of_searches = compare_searches(arguments.searches, arguments.seed)
-    outcomes = (found, of_samples, of_searches)
+    outcomes = (
+        found,
+        compare_samples(arguments.samples, arguments.seed),
+        compare_any_values(arguments.samples, arguments.seed),
+        compare_searches(arguments.searches, arguments.seed),
+        compare_texts(arguments.texts, arguments.seed),
+    )
     for outcome in outcomes:
         show(outcome)
     return 1 if any(outcome.differences for outcome in outcomes) else 0

@@ -56,12 +56,12 @@ def with_ours(originals: dict[str, Callable[..., Any]]) -> sqlite3.Connection:
 def outcome(connection: sqlite3.Connection, call: Call) -> tuple[type, str]:
     """What a call returns, to the bit, or how it fails."""
     name, arguments = call
-    marks = ", ".join(map(_mark, arguments))
+    marks = ", ".join(map(mark, arguments))
     try:
         (value,) = connection.execute(
-            f"SELECT {name}({marks})", [*map(_bound, arguments)]
+            f"SELECT {name}({marks})", [*map(bound, arguments)]
         ).fetchone()
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, MemoryError) as error:
         return type(error), str(error)
     return type(value), repr(value)
 
@@ -70,11 +70,13 @@ def _is_text(value: Value) -> bool:
     return isinstance(value, bytes) and value.startswith(_AS_TEXT)
 
 
-def _mark(value: Value) -> str:
+def mark(value: Value) -> str:
+    """What stands for a value in SQL."""
     return "CAST(? AS TEXT)" if _is_text(value) else "?"
 
 
-def _bound(value: Value) -> Value:
+def bound(value: Value) -> Value:
+    """What is bound to its mark."""
     return value[len(_AS_TEXT) :] if isinstance(value, bytes) and _is_text(value) else value
 
 

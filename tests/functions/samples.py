@@ -1,13 +1,26 @@
-"""Samples of numbers, and what the driver's and Django's aggregates make of them."""
+"""Samples of values, and what the driver's and Django's aggregates make of them."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from tests.functions.comparison import Outcome
+from tests.functions.comparison import Outcome, bound, mark
 
 from oxlite import sqlite3
-from oxlite._native import create_statistic_functions
-from oxlite.django.sqlite3.functions import STATISTICS
+from oxlite._native import create_any_value_function, create_statistic_functions
+from oxlite.django.sqlite3.functions import ANY_VALUE, STATISTICS
+
+
+class AnyValue(list):  # type: ignore[type-arg]
+    """Django's, where the one that is installed has none yet."""
+
+    step = list.append
+
+    def finalize(self) -> object:
+        """The first value."""
+        return self[0]
+
+
+FIRST = ANY_VALUE or AnyValue
 
 Sample = list[int | float | str | bytes | None]
 
@@ -44,12 +57,27 @@ def random_sample(chance: random.Random) -> Sample:
     return sample
 
 
+def random_values(chance: random.Random) -> Sample:
+    """Values of all kinds; texts that begin with ``text:`` may be no Unicode."""
+    makers = (
+        lambda: chance.choice((None, 0, -1, 2**63 - 1, -(2**63))),
+        lambda: chance.choice((0.0, -0.0, 1.5, float("inf"), float("nan"), chance.gauss(0, 1))),
+        lambda: chance.choice(("", "a", "a\0b", "\U0001f600é", "a" * 1000)),
+        lambda: chance.choice((b"", b"a", b"\0\xff", b"a" * 1000)),
+    )
+    sample: Sample = [chance.choice(makers)() for _ in range(chance.randrange(6))]
+    if sample and chance.random() < 0.1:
+        harmed = chance.choice((b"text:\xff", b"text:a\xed\xa0\x80", b"text:ok"))
+        sample[chance.randrange(len(sample))] = harmed
+    return sample
+
+
 def aggregated(connection: sqlite3.Connection, name: str, sample: Sample) -> tuple[type, str]:
     """What an aggregate makes of a sample, to the bit, or how it fails."""
-    rows = " UNION ALL ".join("SELECT ?" for _ in sample) or "SELECT 1 WHERE 0"
+    rows = " UNION ALL ".join(f"SELECT {mark(value)}" for value in sample) or "SELECT 1 WHERE 0"
     try:
         (value,) = connection.execute(
-            f"WITH t(a) AS ({rows}) SELECT {name}(a) FROM t", sample
+            f"WITH t(a) AS ({rows}) SELECT {name}(a) FROM t", [*map(bound, sample)]
         ).fetchone()
     except sqlite3.Error as error:
         return type(error), str(error)
@@ -69,23 +97,54 @@ def with_aggregates(
     return connection
 
 
+def with_any_value(original: type, *, is_ours: bool) -> sqlite3.Connection:
+    """A connection with ``ANY_VALUE``: the driver's over another, or that other."""
+    connection = sqlite3.connect(":memory:")
+    if is_ours:
+        create_any_value_function(connection, original)
+    else:
+        connection.create_aggregate("ANY_VALUE", 1, original)
+    return connection
+
+
 def compare_samples(count: int, seed: int) -> Outcome:
-    """Aggregate so many random samples by both."""
+    """Aggregate so many random samples of numbers by both."""
     found = Outcome()
+    counting = {name: _counted(found, name, kind) for name, kind in STATISTICS.items()}
+    ours, theirs = with_aggregates(ours=counting), with_aggregates(STATISTICS)
+    _compare(found, ours, theirs, list(STATISTICS), random_sample, count, seed)
+    return found
 
-    def counted(name: str, original: type) -> type:
-        class Counted(original):  # type: ignore[misc]
-            def __init__(self) -> None:
-                found.originals[name] += 1
 
-        return Counted
+def compare_any_values(count: int, seed: int) -> Outcome:
+    """Take any value of so many random samples by both."""
+    found = Outcome()
+    ours = with_any_value(_counted(found, "ANY_VALUE", FIRST), is_ours=True)
+    theirs = with_any_value(FIRST, is_ours=False)
+    _compare(found, ours, theirs, ["ANY_VALUE"], random_values, count, seed)
+    return found
 
-    ours = with_aggregates(ours={name: counted(name, kind) for name, kind in STATISTICS.items()})
-    theirs = with_aggregates(STATISTICS)
+
+def _counted(found: Outcome, name: str, original: type) -> type:
+    class Counted(original):  # type: ignore[misc]
+        def __init__(self) -> None:
+            found.originals[name] += 1
+
+    return Counted
+
+
+def _compare(
+    found: Outcome,
+    ours: sqlite3.Connection,
+    theirs: sqlite3.Connection,
+    names: list[str],
+    source: Callable[[random.Random], Sample],
+    count: int,
+    seed: int,
+) -> None:
     chance = random.Random(seed)
-    names = list(STATISTICS)
     for _ in range(count):
-        name, sample = chance.choice(names), random_sample(chance)
+        name, sample = chance.choice(names), source(chance)
         expected = aggregated(theirs, name, sample)
         found.calls[name] += 1
         found.errors[name] += issubclass(expected[0], Exception)
@@ -93,4 +152,3 @@ def compare_samples(count: int, seed: int) -> Outcome:
             found.differences.append(((name, tuple(sample)), expected, actual))
     ours.close()
     theirs.close()
-    return found

@@ -1,4 +1,4 @@
-"""The driver's statistical aggregates are Django's: the same results to the bit, and errors."""
+"""The driver's aggregates are Django's: the same results to the bit, and errors."""
 
 import random
 
@@ -6,7 +6,14 @@ import pytest
 
 pytest.importorskip("django", reason="the extra oxlite[django] is not installed")
 
-from tests.functions.samples import aggregated, compare_samples, with_aggregates
+from tests.functions.samples import (
+    FIRST,
+    aggregated,
+    compare_any_values,
+    compare_samples,
+    with_aggregates,
+    with_any_value,
+)
 
 import oxlite
 from oxlite import sqlite3
@@ -85,3 +92,35 @@ def test_a_connection_of_django_has_them(monkeypatch: pytest.MonkeyPatch) -> Non
     query = "WITH t(g, a) AS (VALUES (1, 1), (1, 3), (2, 5)) SELECT VAR_POP(a) FROM t GROUP BY g"
     assert connection.execute(query).fetchall() == [(1,), (0,)]
     connection.close()
+
+
+def test_any_value_has_one_outcome(seed: int) -> None:
+    found = compare_any_values(20_000, seed)
+    assert found.differences == []
+    assert found.originals["ANY_VALUE"] < 0.1 * found.calls["ANY_VALUE"]
+    assert found.errors["ANY_VALUE"]
+
+
+def test_any_value_is_the_first_of_a_group() -> None:
+    connection = with_any_value(Refused, is_ours=True)
+    values = "(1, 'é'), (1, 2), (2, NULL), (2, 3), (3, x'ff')"
+    query = f"WITH t(g, a) AS (VALUES {values}) SELECT ANY_VALUE(a) FROM t"
+    assert connection.execute(f"{query} GROUP BY g").fetchall() == [("é",), (None,), (b"\xff",)]
+    assert connection.execute(f"{query} WHERE 0").fetchall() == [(None,)]
+    assert connection.execute(f"{query} WHERE 0 GROUP BY g").fetchall() == []
+    connection.close()
+
+
+@pytest.mark.parametrize("sample", [[b"text:\xff"], [1, b"text:\xff", 2], [None, b"text:\xff"]])
+def test_a_text_that_is_no_unicode_is_an_error_of_any_value(
+    sample: list[bytes | int | None],
+) -> None:
+    ours, theirs = with_any_value(FIRST, is_ours=True), with_any_value(FIRST, is_ours=False)
+    expected = aggregated(theirs, "ANY_VALUE", [*sample])
+    assert aggregated(ours, "ANY_VALUE", [*sample]) == expected
+    assert expected == (
+        sqlite3.OperationalError,
+        "user-defined aggregate's 'step' method raised error",
+    )
+    ours.close()
+    theirs.close()

@@ -11,8 +11,10 @@
 pub mod calendar;
 pub mod dates;
 pub mod differences;
+pub mod numbers;
 pub mod pattern;
 pub mod statistics;
+pub mod strings;
 pub mod text;
 pub mod zone;
 

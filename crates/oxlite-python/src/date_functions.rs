@@ -15,11 +15,10 @@ use oxlite_sqlite::{FunctionContext, Scalar, ValueRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::buffers::SingleValues;
 use crate::callback;
-use crate::connection::{Connection, c_name};
-use crate::function::scalar;
+use crate::connection::Connection;
 use crate::gil::attached;
+use crate::native_function::{argument, create, null, set_answer};
 
 /// What is done to the clock before a question is answered: it shows the time of a zone, is put
 /// forward by some microseconds, and then shows the time of another zone, if there is one.
@@ -114,23 +113,8 @@ pub(crate) fn create_date_functions(
     originals: HashMap<String, Py<PyAny>>,
     clock_change: Py<PyAny>,
 ) -> PyResult<()> {
-    let connection = connection.get();
-    let single_values = SingleValues::of(connection.core()?);
-    let known = FUNCTIONS
-        .iter()
-        .filter_map(|(name, count, kind)| Some((name, *count, *kind, originals.get(*name)?)));
-    let functions = known.map(|(name, count, kind, original)| {
-        let original = scalar(original.clone_ref(py), single_values);
-        let function = with_original(kind, original, clock_change.clone_ref(py));
-        Ok((c_name(name)?, count, function))
-    });
-    let functions: Vec<_> = functions.collect::<PyResult<_>>()?;
-    connection.define(py, "Error creating function", move |locked| {
-        functions
-            .into_iter()
-            .try_for_each(|(name, count, function)| {
-                locked.create_function(&name, count, true, Some(function))
-            })
+    create(py, connection, &FUNCTIONS, &originals, |kind, original| {
+        with_original(kind, original, clock_change.clone_ref(py))
     })
 }
 
@@ -140,10 +124,7 @@ fn with_original(kind: Kind, original: Scalar, clock_change: Py<PyAny>) -> Scala
         clock_change,
     };
     Box::new(move |context| match answer(kind, context, &clocks) {
-        Some(Answer::Null) => context.set_result(ValueRef::Null),
-        Some(Answer::Integer(integer)) => context.set_result(ValueRef::Integer(integer)),
-        Some(Answer::Real(real)) => context.set_result(ValueRef::Real(real)),
-        Some(Answer::Text(text)) => context.set_result(ValueRef::Text(text.as_bytes())),
+        Some(answer) => set_answer(context, answer),
         None => original(context),
     })
 }
@@ -192,27 +173,6 @@ fn answer(kind: Kind, context: &FunctionContext<'_>, clocks: &Clocks) -> Option<
             }
         }
     }
-}
-
-/// NULL, unless an argument is a text that is no Unicode: no Python function can be called with that.
-fn null(context: &FunctionContext<'_>) -> Option<Answer> {
-    for index in 0..context.len() {
-        if let ValueRef::Text(text) = context.argument(index).ok()? {
-            std::str::from_utf8(text).ok()?;
-        }
-    }
-    Some(Answer::Null)
-}
-
-#[inline]
-fn argument<'a>(context: &'a FunctionContext<'_>, index: usize) -> Option<Argument<'a>> {
-    Some(match context.argument(index).ok()? {
-        ValueRef::Null => Argument::Null,
-        ValueRef::Integer(integer) => Argument::Integer(integer),
-        ValueRef::Real(real) => Argument::Real(real),
-        ValueRef::Text(text) => Argument::Text(text),
-        ValueRef::Blob(_) => Argument::Blob,
-    })
 }
 
 /// A text, or `Some(None)` for NULL.

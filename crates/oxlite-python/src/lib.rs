@@ -7,6 +7,7 @@
 mod activity;
 mod adaptation;
 mod aio;
+mod any_value_function;
 mod argument;
 mod backup;
 mod baton;
@@ -30,6 +31,8 @@ mod gil_cell;
 mod gil_once;
 mod loan;
 mod lock;
+mod native_aggregate;
+mod native_function;
 mod notices;
 mod notifications;
 mod options;
@@ -42,6 +45,7 @@ mod row;
 mod session;
 mod shared_commit;
 mod signature;
+mod small_functions;
 mod statement;
 mod statistic_functions;
 mod sys_module;
@@ -78,6 +82,8 @@ mod native {
     use crate::adaptation::{PrepareProtocol, adapt, register_adapter, register_converter};
     #[pymodule_export]
     use crate::aio::{Connections, Job, Mailbox, SerialExecutor};
+    #[pymodule_export]
+    use crate::any_value_function::create_any_value_function;
     #[pymodule_export]
     use crate::blob::Blob;
     #[pymodule_export]
@@ -117,6 +123,8 @@ mod native {
     use crate::session::Session;
     #[pymodule_export]
     use crate::shared_commit::shared_commit_group;
+    #[pymodule_export]
+    use crate::small_functions::create_small_functions;
     #[pymodule_export]
     use crate::statement::Statement;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Django's SQL functions on a connection: those of days and times, and statistics, without Python.
+"""Django's SQL functions on a connection: days and times, statistics, texts, without Python.
 
 Invariant: the driver answers where its answer is certainly that of Django's own function, which it
 calls everywhere else: for texts in another form than Django's, unknown zones, statistics of what is
@@ -20,8 +20,10 @@ from django.db.backends.utils import split_tzname_delta
 import oxlite
 from oxlite._native import (
     ClockChange,
+    create_any_value_function,
     create_date_functions,
     create_pattern_function,
+    create_small_functions,
     create_statistic_functions,
 )
 from oxlite.connection import driver_connection
@@ -61,6 +63,24 @@ STATISTICS: Final[Mapping[str, type]] = {
 """Django's statistical aggregates, by their names in SQL."""
 
 
+SMALL: Final[Mapping[str, Callable[..., Any]]] = {
+    "BITXOR": stock._sqlite_bitxor,
+    "LPAD": stock._sqlite_lpad,
+    "REPEAT": stock._sqlite_repeat,
+    "REVERSE": stock._sqlite_reverse,
+    "RPAD": stock._sqlite_rpad,
+    "SIGN": stock._sqlite_sign,
+}
+"""Django's small functions of texts and integers, by their names in SQL.
+
+``COT`` is not among them: nothing says that the tangent of the driver's C library is the one that
+Python's ``math`` was linked with.
+"""
+
+ANY_VALUE: Final[type | None] = getattr(stock, "AnyValue", None)
+"""Django's aggregate for any value of a group, which it has since 6.0."""
+
+
 def register_functions(connection: oxlite.Connection) -> None:
     """Create Django's functions on a connection, or on the one that someone has wrapped."""
     stock.register(connection)
@@ -68,6 +88,9 @@ def register_functions(connection: oxlite.Connection) -> None:
         own = driver_connection(connection)
         create_date_functions(own, ORIGINALS, clock_change)
         create_pattern_function(own, REGEXP, pattern_of, searches_integers=True)
+        create_small_functions(own, SMALL)
+        if ANY_VALUE is not None:
+            create_any_value_function(own, ANY_VALUE)
         if sys.version_info[:2] in EXACT:
             create_statistic_functions(own, STATISTICS)
 
