@@ -1,14 +1,16 @@
 """Django's SQL functions on a connection: days and times, statistics, texts, without Python.
 
-Invariant: the driver answers where its answer is certainly that of Django's own function, which it
-calls everywhere else: for texts in another form than Django's, unknown zones, statistics of what is
-no number, and all errors.
+Invariants:
+- The driver answers where its answer is certainly that of Django's own function, which it calls
+  everywhere else: for texts in another form than Django's, unknown zones, statistics of what is no
+  number, and all errors.
+- A function is created once: Django is kept from creating those that the driver has.
 """
 
 import sys
 import zoneinfo
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +22,7 @@ from django.db.backends.utils import split_tzname_delta
 import oxlite
 from oxlite._native import (
     ClockChange,
+    connect,
     create_any_value_function,
     create_date_functions,
     create_pattern_function,
@@ -81,18 +84,70 @@ ANY_VALUE: Final[type | None] = getattr(stock, "AnyValue", None)
 """Django's aggregate for any value of a group, which it has since 6.0."""
 
 
+Creation = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""A method of a connection, and what it is called with."""
+
+
 def register_functions(connection: oxlite.Connection) -> None:
     """Create Django's functions on a connection, or on the one that someone has wrapped."""
-    stock.register(connection)
-    if django.VERSION[:2] in COMPARED:
-        own = driver_connection(connection)
-        create_date_functions(own, ORIGINALS, clock_change)
-        create_pattern_function(own, REGEXP, pattern_of, searches_integers=True)
-        create_small_functions(own, SMALL)
-        if ANY_VALUE is not None:
-            create_any_value_function(own, ANY_VALUE)
-        if sys.version_info[:2] in EXACT:
-            create_statistic_functions(own, STATISTICS)
+    is_compared = django.VERSION[:2] in COMPARED
+    # Somebody may have put another function there, which does as it likes.
+    is_known = is_compared and getattr(stock.register, "__globals__", None) is vars(stock)
+    if not is_known:
+        stock.register(connection)
+    if not is_compared:
+        return
+    own = driver_connection(connection)
+    create_date_functions(own, ORIGINALS, clock_change)
+    create_pattern_function(own, REGEXP, pattern_of, searches_integers=True)
+    create_small_functions(own, SMALL)
+    if ANY_VALUE is not None:
+        create_any_value_function(own, ANY_VALUE)
+    if sys.version_info[:2] in EXACT:
+        create_statistic_functions(own, STATISTICS)
+    if is_known:
+        for method, arguments, options in other_creations():
+            getattr(connection, method)(*arguments, **options)
+
+
+@cache
+def other_creations() -> tuple[Creation, ...]:
+    """What Django creates of which the driver has nothing. It is the same on all connections."""
+    native = {"regexp", *ORIGINALS, *SMALL}
+    if ANY_VALUE is not None:
+        native.add("ANY_VALUE")
+    if sys.version_info[:2] in EXACT:
+        native.update(STATISTICS)
+    connection = connect(":memory:")  # not the one of the module, which somebody may have wrapped
+    try:
+        creations = Creations(connection)
+        stock.register(creations)
+    finally:
+        connection.close()
+    return tuple(creation for creation in creations.noted if creation[1][0] not in native)
+
+
+class Creations:
+    """A connection for ``stock.register`` on which nothing is created: it is noted.
+
+    Args:
+        connection: One that can be asked what its SQLite has.
+
+    Attributes:
+        noted: What would have been created.
+    """
+
+    def __init__(self, connection: oxlite.Connection) -> None:
+        self.execute = connection.execute
+        self.noted: list[Creation] = []
+
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        """Any method by which something is created."""
+
+        def note(*arguments: Any, **options: Any) -> None:
+            self.noted.append((method, arguments, options))
+
+        return note
 
 
 @lru_cache(maxsize=256)
