@@ -17,6 +17,7 @@ import oxlite
 from oxlite.operations import doctor
 from oxlite.replication import (
     LEAST_VERSION,
+    Held,
     Litestream,
     LitestreamFailed,
     LitestreamUnusable,
@@ -212,14 +213,14 @@ def test_what_is_known_is_told_to_monitors(tmp_path: Path, run: Run) -> None:
     assert run("replicate", "status", tmp_path / "none.db").returncode == 2
 
 
-def test_a_clock_that_is_set_back_makes_no_negative_times(tmp_path: Path) -> None:
+def test_what_was_noted_by_a_clock_that_was_ahead_is_not_known(tmp_path: Path) -> None:
     database = filled(tmp_path / "app.db", 3)
     [replica] = replicas_of([database], str(tmp_path / "s"))
     with Claim(replica) as claim:
         claim.write(State(replica.store.url, os.getpid(), "", 1.0, time.time() + 3600))
         status = replication_status(database)
-    assert status.behind_seconds == 0
-    assert status.health == "well"
+    assert status.behind_seconds is None
+    assert status.health == "behind"
 
 
 def test_the_doctor_says_nothing_of_what_lies_there(
@@ -363,3 +364,76 @@ def test_words_that_go_together_are_asked_for(tmp_path: Path, run: Run) -> None:
         ("a", "b", "c"),
     ):
         assert run("restore", *arguments).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a%20b.db", "ha#sh.db", "que?st.db", "50%25/app.db", "b\udcff.db"]
+)
+def test_a_path_by_which_litestream_would_open_another_file_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    with pytest.raises(ReplicationError, match="rename it"):
+        replicas_of([path], str(tmp_path / "s"))
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("this is no database, and is not to become one")
+    with pytest.raises(ReplicationError, match="is no database"):
+        replicas_of([tmp_path / "text.db"], str(tmp_path / "s"))
+    (tmp_path / "empty.db").touch()
+    assert replicas_of([tmp_path / "empty.db"], str(tmp_path / "s"))
+
+
+def test_what_a_restore_has_kept_is_not_replicated(tmp_path: Path) -> None:
+    filled(tmp_path / "app.db", 1)
+    filled(tmp_path / "app.db.before-20261126T010203Z", 1)
+    [replica] = replicas_of([], str(tmp_path / "s"), directory=tmp_path)
+    assert replica.database.name == "app.db"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "abs://a@b/c?sv=1&sig=x", "nats://token@h/b", "s3://b/c?x-amz-signature=1",
+        "s3://b/c?credential=1", "s3://key@b/c", "gs://b/c?pass=1",
+    ],
+)  # fmt: skip
+def test_what_may_be_a_secret_is_in_no_url(url: str) -> None:
+    with pytest.raises(ReplicationError, match="takes no credentials"):
+        store_of(url)
+
+
+def test_a_url_that_is_none_is_not_shown() -> None:
+    with pytest.raises(ReplicationError) as caught:
+        store_of("s3://user:secret@h\u2100x/b")
+    assert "secret" not in str(caught.value)
+    assert store_of("sftp://user@host/path")
+
+
+def test_a_place_need_not_be_unicode(tmp_path: Path) -> None:
+    assert store_of(str(tmp_path / "s\udcff")).directory is not None
+
+
+def test_systemd_replaces_nothing_in_a_unit(tmp_path: Path) -> None:
+    unit = systemd_unit(
+        [tmp_path / "50%h.db"], "s3://b/x", user="u%u", credentials=tmp_path / "k%t"
+    )
+    assert "50%%h.db" in unit.split("Description=")[1].splitlines()[0]
+    assert "User=u%%u" in unit
+    assert "k%%t" in unit
+
+
+def test_a_gap_in_what_a_place_holds_is_found() -> None:
+    def gap(*spans: tuple[int, int, int]) -> int | None:
+        now = datetime.now(UTC)
+        return Held(spans[-1][2], now, now, now, len(spans), 0, spans=spans).gap
+
+    assert gap((0, 1, 1), (0, 2, 2)) is None
+    assert gap((0, 1, 1), (0, 3, 3)) == 2
+    assert gap((0, 2, 2)) == 1
+    assert gap((9, 1, 7), (0, 8, 8)) is None
+    assert gap((9, 1, 7), (0, 6, 6), (0, 8, 8)) is None
+    assert gap((9, 1, 7), (1, 3, 9), (0, 11, 11)) == 10
+    assert gap((1, 1, 4), (0, 3, 6)) is None

@@ -8,6 +8,7 @@ import signal
 import sqlite3 as stdlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -248,3 +249,44 @@ def test_a_schedule_ends_with_the_first_failure(
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def test_a_schema_that_changes_meanwhile_is_no_other_one(
+    database: Path, tmp_path: Path, start: Start, run: Run
+) -> None:
+    (tmp_path / "s").mkdir()
+    start(database, "--to", tmp_path / "s" / "app")
+    is_over = threading.Event()
+
+    def migrate() -> None:
+        with closing(oxlite.connect(database, isolation_level=None)) as connection:
+            while not is_over.is_set():
+                connection.execute("CREATE TABLE scratch (a)")
+                connection.execute("DROP TABLE scratch")
+
+    migrating = threading.Thread(target=migrate)
+    migrating.start()
+    try:
+        for _ in range(3):
+            done = run("replicate", "verify", database)
+            assert done.returncode == 0, done.stdout + done.stderr
+    finally:
+        is_over.set()
+        migrating.join()
+
+
+def test_what_only_the_application_can_read_is_proved_as_far_as_can_be(
+    database: Path, tmp_path: Path, start: Start, run: Run
+) -> None:
+    with closing(stdlib.connect(database)) as connection:
+        connection.create_function("own", 1, str, deterministic=True)
+        connection.execute("CREATE TABLE made (a, b AS (own(a)))")
+        connection.execute("INSERT INTO made VALUES (1)")
+        connection.execute("CREATE TABLE bytes (a)")
+        connection.execute("INSERT INTO bytes VALUES (CAST(x'ff41' AS TEXT))")
+        connection.commit()
+    (tmp_path / "s").mkdir()
+    start(database, "--to", tmp_path / "s" / "app")
+    done = run("replicate", "verify", database, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["every_row_compared"] is False

@@ -60,7 +60,8 @@ _Directory = Annotated[
     typer.Option(
         "--directory",
         metavar="DIRECTORY",
-        help="All databases that are in it when it begins, as well.",
+        help="All databases that are in it when it begins, as well. One that is to be restored if"
+        " it is missing has to be named.",
         show_default=False,
     ),
 ]
@@ -209,7 +210,8 @@ def _verify(
         typer.Option(
             min=0.001,
             metavar="HOURS",
-            help="Do it again and again, and end when it fails.",
+            help="Do it again and again, and end when the replica is wrong. A store that does not"
+            " answer, or a database that is locked, is said and tried again.",
             show_default=False,
         ),
     ] = None,
@@ -226,8 +228,9 @@ def _verify(
     """
     import time
 
+    from oxlite import sqlite3
     from oxlite.cli.output import print_json, scan_progress
-    from oxlite.replication import NoReplica, NotProved, prove, store_of
+    from oxlite.replication import NoReplica, NotProved, StoreUnreachable, prove, store_of
 
     litestream = _litestream(credentials)
     store = None if url is None else store_of(url)
@@ -243,6 +246,12 @@ def _verify(
             else:
                 typer.echo(f"Not proved: {error}")
             raise typer.Exit(1) from None
+        except (StoreUnreachable, sqlite3.OperationalError) as error:
+            if every is None:
+                raise
+            typer.echo(f"Not known: {error}", err=True)
+            time.sleep(every * 3600)
+            continue
         rows = sum(filter(None, proof.contents.rows.values()))
         if as_json:
             print_json(

@@ -37,19 +37,20 @@ def systemd_unit(
     lines = [
         "[Unit]",
         f"Description={'Application and replication' if command else 'Replication'} of"
-        f" {', '.join(path.name for path in databases)}",
+        f" {_plain(', '.join(path.name for path in databases))}",
         "Wants=network-online.target",
         "After=network-online.target",
         "",
         "[Service]",
         "Type=exec",
-        *([f"User={user}"] if user else []),
-        *([f"LoadCredential=replica:{credentials.absolute()}"] if credentials else []),
-        f"WorkingDirectory={Path.cwd()}",
+        *([f"User={_plain(user)}"] if user else []),
+        *([f"LoadCredential=replica:{_plain(credentials.absolute())}"] if credentials else []),
+        f"WorkingDirectory={_plain(Path.cwd())}",
         f"ExecStart={' '.join(map(_systemd_quoted, words))}",
         "# What was committed last is sent before it ends.",
         "KillMode=mixed",
-        "TimeoutStopSec=90",
+        "# The application's own time to end, 40 s for the last, and 40 s for Litestream to end.",
+        "TimeoutStopSec=120",
         "# If the store does not answer it does not begin, and is tried again.",
         "Restart=on-failure",
         "RestartSec=5",
@@ -89,6 +90,11 @@ def _words(
     return [*words, "--", *command] if command else words
 
 
+def _plain(value: object) -> str:
+    """A value in which systemd is to replace nothing."""
+    return str(value).replace("%", "%%")
+
+
 def _systemd_quoted(word: str) -> str:
     """A word as a unit has it (https://www.freedesktop.org/software/systemd/man/systemd.service.html).
 
@@ -96,6 +102,6 @@ def _systemd_quoted(word: str) -> str:
     """
     if word.startswith("${CREDENTIALS_DIRECTORY}/"):
         return word
-    text = word.replace("\\", "\\\\").replace('"', r"\"").replace("$", "$$").replace("%", "%%")
+    text = _plain(word).replace("\\", "\\\\").replace('"', r"\"").replace("$", "$$")
     is_plain = text and not any(character in text for character in " \t'\";\\")
     return text if is_plain else f'"{text}"'

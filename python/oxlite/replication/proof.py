@@ -29,6 +29,7 @@ from oxlite.operations.verification import (
     Contents,
     Stage,
     contents,
+    lacks_a_function,
     quoted,
     silent,
     verified,
@@ -118,11 +119,11 @@ def prove(
         store = Store(known.url)
     say("writing", 0, 0)
     with closing(oxlite.connect(path, journal="keep", isolation_level=None)) as connection:
-        token, committed_at, before, version = _write_token(connection)
+        token, committed_at, before, version, schema = _write_token(connection)
+        ends = time.monotonic() + seconds
         if known is not None and is_claimed(path):
             say("sending", 0, 0)
-            _await_sent(path, committed_at, seconds)
-        ends = time.monotonic() + seconds
+            _await_sent(path, committed_at, ends)
         with tempfile.TemporaryDirectory(prefix="oxlite-proof-", dir=scratch) as directory:
             copy = Path(directory, "restored")
             while True:
@@ -132,15 +133,17 @@ def prove(
                 _restore(litestream, store, copy)
                 took = time.monotonic() - began
                 found = _token_in(copy)
-                if found == token:
+                if found == token and began <= ends + _LOOK_EVERY_SECONDS:
                     break
-                if time.monotonic() > ends:
+                if found == token or time.monotonic() > ends:
+                    if found == token:
+                        raise NotProved(_why_late(store, behind, seconds))
                     raise NotProved(_why_missing(store, found, seconds))
                 _remove(copy)
                 time.sleep(_LOOK_EVERY_SECONDS)
             say("verifying", 0, 0)
             after = _verified(copy, store)
-            _compare_schemas(path, copy, store)
+            _compare_schemas(schema, path, copy, store)
             changed = {
                 name: (before.rows.get(name), after.rows.get(name))
                 for name in sorted(before.rows.keys() | after.rows.keys())
@@ -152,12 +155,11 @@ def prove(
     return Proof(path, store, behind, after, changed, took, is_exact)
 
 
-def _await_sent(database: Path, moment: float, seconds: float) -> None:
+def _await_sent(database: Path, moment: float, ends: float) -> None:
     """Wait until who looks after it says that all is sent that was committed before a moment.
 
     If that does not come to be, the restore shows what is there.
     """
-    ends = time.monotonic() + seconds
     while time.monotonic() < ends and is_claimed(database):
         state = read_state(database)
         if state is not None and (state.sent_at or 0.0) > moment:
@@ -180,23 +182,32 @@ def compare_rows(
         before: What is in the database.
 
     Returns:
-        Whether nobody has written.
+        Whether nobody has written, and every table could be read: one may have columns that need a
+        function of the application's.
 
     Raises:
         NotProved: A table has other rows.
     """
+    is_whole = True
     with closing(sqlite3.connect(copy)) as restored:
+        connection.text_factory = restored.text_factory = bytes  # a text need not be Unicode
         for name, rows in before.rows.items():
             if name in _LITESTREAMS or rows is None:
                 continue
-            same = _digest(connection, name) == _digest(restored, name)
+            try:
+                same = _digest(connection, name) == _digest(restored, name)
+            except sqlite3.OperationalError as error:
+                if not lacks_a_function(error):
+                    raise
+                is_whole = False
+                continue
             if _version(connection) != version:
                 return False
             if not same:
                 raise NotProved(
                     f"{store.shown} restores, but {name} has other rows than in the database"
                 )
-    return True
+    return is_whole
 
 
 def _digest(connection: sqlite3.Connection, table: str) -> bytes:
@@ -231,8 +242,10 @@ def last_proof(database: Path) -> tuple[float, float] | None:
     return None if row is None else (float(row[0]), float(row[1]))
 
 
-def _write_token(connection: sqlite3.Connection) -> tuple[str, float, Contents, int]:
-    """Write a token; when that was, what is in the database right after, and its version then."""
+def _write_token(
+    connection: sqlite3.Connection,
+) -> tuple[str, float, Contents, int, dict[str, str]]:
+    """Write a token; when that was, what is in the database right after, and its schema then."""
     token = secrets.token_hex(16)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
@@ -249,8 +262,9 @@ def _write_token(connection: sqlite3.Connection) -> tuple[str, float, Contents, 
     connection.execute("BEGIN")
     before = contents(connection)
     version = _version(connection)
+    schema = _schema(connection)
     connection.execute("ROLLBACK")
-    return token, committed_at, before, version
+    return token, committed_at, before, version, schema
 
 
 def _note_proof(database: Path, token: str, behind: float) -> None:
@@ -298,6 +312,13 @@ def _why_missing(store: Store, found: str | None, seconds: float) -> str:
     )
 
 
+def _why_late(store: Store, behind: float, seconds: float) -> str:
+    return (
+        f"{store.shown} restores, but is {behind:.0f} s behind, and may be {seconds:g} s: see"
+        " oxlite replicate status"
+    )
+
+
 def _verified(copy: Path, store: Store) -> Contents:
     try:
         return verified(copy)
@@ -305,21 +326,25 @@ def _verified(copy: Path, store: Store) -> Contents:
         raise NotProved(f"{store.shown} restores, but is damaged: {error}") from None
 
 
-def _compare_schemas(database: Path, copy: Path, store: Store) -> None:
-    """The schema is the same; one that was changed meanwhile is looked at once more."""
-    here, there = _schema(database), _schema(copy)
-    if here != there:
-        names = sorted(name for name in here.keys() ^ there.keys())
-        names += sorted(name for name in here.keys() & there.keys() if here[name] != there[name])
+def _compare_schemas(then: dict[str, str], database: Path, copy: Path, store: Store) -> None:
+    """See that the copy has the schema of the token, or one that the database has had since."""
+    with closing(oxlite.connect(copy, journal="keep")) as restored:
+        there = _schema(restored)
+    if there == then:
+        return
+    with closing(oxlite.connect(database, journal="keep")) as connection:
+        now = _schema(connection)
+    # Where it was changed since, the copy may be of any moment between.
+    kept = {name for name in then if then[name] == now.get(name)}
+    names = sorted(name for name in kept if there.get(name) != then[name])
+    names += sorted(there.keys() - then.keys() - now.keys()) if then == now else []
+    if names:
         raise NotProved(f"{store.shown} restores, but has another schema: {', '.join(names[:10])}")
 
 
-def _schema(path: Path) -> dict[str, str]:
-    with closing(oxlite.connect(path, journal="keep")) as connection:
-        rows = connection.execute(
-            "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema"
-        )
-        return {name: sql for name, sql in rows if name.partition(" ")[2] not in _LITESTREAMS}
+def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
+    return {name: sql for name, sql in rows if name.partition(" ")[2] not in _LITESTREAMS}
 
 
 def _remove(copy: Path) -> None:

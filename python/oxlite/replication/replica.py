@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,12 @@ __all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "refuse_lacking"
 
 _WHOLE: Final = 9
 """Litestream's level of whole copies."""
+
+_MEANS_ANOTHER: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
+"""Litestream (0.5.17) puts a path into a URI as it is, and would open, and write, another file."""
+
+_KEPT: Final = re.compile(r"\.before-\d")
+"""In the name of what a restore has kept (``oxlite.operations.restore``)."""
 
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 """How long a store is waited for."""
@@ -94,25 +101,33 @@ def replicas_of(
         databases: Their files. One of them is replicated to ``to`` itself, several below it, each
             by its file's name.
         to: A URL that Litestream takes, or a directory.
-        directory: All databases that are in it now are meant as well, each below ``to``.
+        directory: All databases that are in it now are meant as well, each below ``to``; but for
+            those that restores have kept.
 
     Raises:
-        ReplicationError: There is none, two would have one place, or ``to`` is no place.
+        ReplicationError: There is none, two would have one place, ``to`` is no place, or one has a
+            path by which Litestream would open another file.
     """
     store = store_of(to)
     every = [path.resolve() for path in databases]
     if directory is not None:
         if not directory.is_dir():
             raise ReplicationError(f"{directory} is no directory")
-        every += [path.resolve() for path in sorted(directory.iterdir()) if _is_database(path)]
+        every += [path.resolve() for path in sorted(directory.iterdir()) if _is_meant(path)]
     unique = list(dict.fromkeys(every))
     if not unique:
         raise ReplicationError(
-            "there is nothing to replicate: name a database, or a directory that has some"
+            "there is nothing to replicate: name a database, or a directory that has some (one that"
+            " is to be restored if it is missing has to be named)"
         )
     for path in unique:
+        _refuse_path(path)
         if path.exists() and not path.is_file():
             raise ReplicationError(f"{path} is no file")
+        if path.exists() and not (_is_database(path) or path.stat().st_size == 0):
+            raise ReplicationError(f"{path} is no database")
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise ReplicationError(f"{path} cannot be read and written by this user: it must be")
         if not path.parent.is_dir():
             raise ReplicationError(f"there is no directory {path.parent}")
         most = name_bytes_in(path.parent, litestream_directory(Path("x")).name[:-1])
@@ -194,8 +209,32 @@ def refuse_lacking(store: Store) -> None:
         )
 
 
+def _refuse_path(path: Path) -> None:
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ReplicationError(
+            f"{harmless(text)} is no UTF-8, and Litestream is told of paths as text: rename it"
+        ) from None
+    found = _MEANS_ANOTHER.search(text)
+    if found is not None:
+        raise ReplicationError(
+            f"{text} has {found[0]!r} in it, by which Litestream would open another file: rename"
+            " it, or move it into another directory"
+        )
+
+
+def _is_meant(path: Path) -> bool:
+    return _KEPT.search(path.name) is None and _is_database(path)
+
+
 def _is_database(path: Path) -> bool:
-    """Whether it is a file that begins as a database does; one that cannot be read is none."""
+    """Whether it is a file that begins as a database does.
+
+    Raises:
+        ReplicationError: It cannot be read.
+    """
     try:
         if path.is_symlink() or not path.is_file():
             return False

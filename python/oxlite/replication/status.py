@@ -18,6 +18,8 @@ Health: TypeAlias = Literal["well", "unproved", "behind", "failing", "stopped", 
 
 _BEHIND_SECONDS: Final = 60.0
 _DAY_SECONDS: Final = 86400.0
+_AHEAD_SECONDS: Final = 5.0
+"""What is said to be later than this from now was noted by a clock that was ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def replication_status(
     if state is None:
         return Status(path, "never", proved_at=proved_at, proved_behind_seconds=proved_behind)
     now = time.time()
-    behind = None if state.sent_at is None else max(0.0, now - state.sent_at)
+    behind = None if state.sent_at is None else _since(state.sent_at, now)
     is_running = is_claimed(path)
     health: Health = "well"
     if not is_running:
@@ -109,7 +111,9 @@ def replication_status(
     elif behind is None or behind > behind_seconds:
         health = "behind"
     elif proved_days is not None and (
-        proved_at is None or now - proved_at > proved_days * _DAY_SECONDS
+        proved_at is None
+        or (ago := _since(proved_at, now)) is None
+        or ago > proved_days * _DAY_SECONDS
     ):
         health = "unproved"
     return Status(
@@ -124,6 +128,11 @@ def replication_status(
         proved_at,
         proved_behind,
     )
+
+
+def _since(moment: float, now: float) -> float | None:
+    """How long that is ago, in seconds; ``None`` if it was noted by a clock that was ahead."""
+    return None if moment > now + _AHEAD_SECONDS else max(0.0, now - moment)
 
 
 def status_as_text(status: Status) -> str:

@@ -5,6 +5,7 @@ Invariants:
 - What is shown of it has nothing in it that a URL of such a kind may hide.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,13 @@ __all__ = ["SCHEMES", "Store", "store_of"]
 SCHEMES: Final = ("file", "s3", "gs", "abs", "sftp", "nats", "oss", "webdav", "webdavs")
 """What Litestream has a client for."""
 
-_SECRET: Final = re.compile(r"(key|secret|token|password|sas|jwt|seed|creds)", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"key|secret|token|pass|sas|jwt|seed|cred|auth|sig(?:nature)?\b", re.IGNORECASE
+)
 _NOT_SECRET: Final = frozenset({"sse-kms-key-id", "host-key"})
+_HAVE_USERS: Final = frozenset({"sftp", "webdav", "webdavs"})
+"""Of others a name without a password is a token."""
+
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -90,18 +96,22 @@ def store_of(text: str) -> Store:
     if not _URL.match(text):
         if "\0" in text:
             raise ReplicationError("a path has no NUL character in it")
-        return Store(f"file://{quote(str(Path(text).absolute()))}")
+        return Store(f"file://{quote(os.fsencode(Path(text).absolute()))}")
     try:
         parts = urlsplit(text)
         secrets = parts.password is not None
         arguments = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError as error:
-        raise ReplicationError(f"where the replica is to be is no URL: {error}") from None
+    except ValueError:  # what it says may have credentials in it
+        raise ReplicationError(
+            "where the replica is to be is no URL: it is such as s3://bucket/app, or the path of a"
+            " directory"
+        ) from None
     if parts.scheme not in SCHEMES:
         raise ReplicationError(
             f"Litestream knows no {harmless(parts.scheme)}://: one of {', '.join(SCHEMES)}, or the"
             " path of a directory"
         )
+    secrets |= parts.username is not None and parts.scheme not in _HAVE_USERS
     secrets |= any(_SECRET.search(name) and name not in _NOT_SECRET for name, _value in arguments)
     if secrets:
         raise ReplicationError(
