@@ -19,7 +19,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import oxlite
@@ -77,6 +77,13 @@ class Proof:
     changed: dict[str, tuple[int | None, int | None]]
     restore_seconds: float
     is_exact: bool = False
+
+
+class _Schema(NamedTuple):
+    """What a database has, by kind and name; the version counts its changes."""
+
+    version: int
+    items: dict[str, str]
 
 
 def prove(
@@ -244,7 +251,7 @@ def last_proof(database: Path) -> tuple[float, float] | None:
 
 def _write_token(
     connection: sqlite3.Connection,
-) -> tuple[str, float, Contents, int, dict[str, str]]:
+) -> tuple[str, float, Contents, int, _Schema]:
     """Write a token; when that was, what is in the database right after, and its schema then."""
     token = secrets.token_hex(16)
     connection.execute("BEGIN IMMEDIATE")
@@ -326,25 +333,30 @@ def _verified(copy: Path, store: Store) -> Contents:
         raise NotProved(f"{store.shown} restores, but is damaged: {error}") from None
 
 
-def _compare_schemas(then: dict[str, str], database: Path, copy: Path, store: Store) -> None:
-    """See that the copy has the schema of the token, or one that the database has had since."""
-    with closing(oxlite.connect(copy, journal="keep")) as restored:
-        there = _schema(restored)
-    if there == then:
+def _compare_schemas(then: _Schema, database: Path, copy: Path, store: Store) -> None:
+    """See that the copy has the schema of the token, unless that was changed meanwhile.
+
+    It may be of any moment between then.
+    """
+    there, now = _read_schema(copy), _read_schema(database)
+    if now.version != then.version:
         return
-    with closing(oxlite.connect(database, journal="keep")) as connection:
-        now = _schema(connection)
-    # Where it was changed since, the copy may be of any moment between.
-    kept = {name for name in then if then[name] == now.get(name)}
-    names = sorted(name for name in kept if there.get(name) != then[name])
-    names += sorted(there.keys() - then.keys() - now.keys()) if then == now else []
+    names = sorted(there.items.keys() ^ then.items.keys())
+    both = there.items.keys() & then.items.keys()
+    names += sorted(name for name in both if there.items[name] != then.items[name])
     if names:
         raise NotProved(f"{store.shown} restores, but has another schema: {', '.join(names[:10])}")
 
 
-def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+def _read_schema(path: Path) -> _Schema:
+    with closing(oxlite.connect(path, journal="keep")) as connection:
+        return _schema(connection)
+
+
+def _schema(connection: sqlite3.Connection) -> _Schema:
     rows = connection.execute("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
-    return {name: sql for name, sql in rows if name.partition(" ")[2] not in _LITESTREAMS}
+    items = {name: sql for name, sql in rows if name.partition(" ")[2] not in _LITESTREAMS}
+    return _Schema(connection.execute("PRAGMA schema_version").fetchone()[0], items)
 
 
 def _remove(copy: Path) -> None:
