@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 from tests.operations.databases import filled
@@ -169,3 +171,28 @@ def test_a_temporary_directory_that_is_too_deep_is_refused(
     replicator = start(database, "--to", store, environment=environment, awaited=False)
     assert replicator.process.wait(60) == 2
     assert "set TMPDIR to a shorter one" in replicator.said
+
+
+class Refuses(BaseHTTPRequestHandler):
+    """A store that takes no credentials for the right ones."""
+
+    def do_GET(self) -> None:
+        said = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+
+def test_wrong_credentials_are_said_and_not_shown(tmp_path: Path, run: Run) -> None:
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        url = f"s3://bucket/app?endpoint={endpoint}&region=x&force-path-style=true"
+        done = run("replicate", tmp_path / "new.db", "--to", url, environment=KEYS)
+        server.shutdown()
+    assert done.returncode == 2
+    assert "AccessDenied" in done.stderr
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stderr
+    assert not (tmp_path / "new.db").exists()
