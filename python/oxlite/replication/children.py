@@ -29,7 +29,7 @@ class Child:
         env: Its environment; by default this process's.
         descriptors: Which it is to have open as well.
         captures: Whether what it says on standard error comes here.
-        ends_with_us: Whether it is sent SIGTERM when this process dies (Linux).
+        ends_with_us: The signal that it is sent when this process dies (Linux).
 
     Raises:
         OSError: It cannot be begun.
@@ -42,7 +42,7 @@ class Child:
         env: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
         captures: bool = False,
-        ends_with_us: bool = False,
+        ends_with_us: int | None = None,
     ) -> None:
         self._process = subprocess.Popen(
             command,
@@ -52,7 +52,7 @@ class Child:
             env=env,
             pass_fds=tuple(descriptors),
             process_group=0,
-            preexec_fn=end_with_parent() if ends_with_us else None,
+            preexec_fn=None if ends_with_us is None else end_with_parent(ends_with_us),
         )
 
     @property
@@ -100,15 +100,15 @@ def exit_code(status: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def end_with_parent() -> Callable[[], None] | None:
-    """What a child does first that is sent SIGTERM when this process dies; Linux knows how."""
+def end_with_parent(number: int = signal.SIGTERM) -> Callable[[], None] | None:
+    """What a child does first that is sent a signal when this process dies; Linux knows how."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None)
     parent = os.getpid()
 
     def do() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        libc.prctl(_PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:  # it has died meanwhile
             os._exit(1)
 

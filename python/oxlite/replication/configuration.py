@@ -17,6 +17,7 @@ from oxlite.replication.replica import Replica
 __all__ = ["Settings", "configuration"]
 
 _NEVER: Final = -1
+_NEVER_SECONDS: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,11 @@ class Settings:
 
 
 def configuration(
-    replicas: Sequence[Replica], socket: Path, settings: Settings | None = None
+    replicas: Sequence[Replica],
+    socket: Path,
+    settings: Settings | None = None,
+    *,
+    only_when_asked: bool = False,
 ) -> dict[str, Any]:
     """The document of https://litestream.io/reference/config/.
 
@@ -43,8 +48,18 @@ def configuration(
         replicas: What goes where.
         socket: Where Litestream is to answer; a path in a directory of this user's alone.
         settings: How.
+        only_when_asked: It reads only when it is asked to, and all that there is as one
+            transaction of its own.
     """
     how = settings or Settings()
+    pace: dict[str, Any] = {"min-checkpoint-page-count": 1000}
+    if only_when_asked:
+        pace = {
+            "monitor-interval": _duration(_NEVER_SECONDS),
+            "checkpoint-interval": _duration(_NEVER_SECONDS),
+            "min-checkpoint-page-count": 1 << 30,
+            "max-sync-wal-bytes": 1 << 40,
+        }
     return {
         "socket": {"enabled": True, "path": str(socket), "permissions": 0o600},
         "logging": {"type": "json", "level": "info", "stderr": True},
@@ -56,7 +71,7 @@ def configuration(
             {
                 "path": str(replica.database),
                 "busy-timeout": "1s",
-                "min-checkpoint-page-count": 1000,
+                **pace,
                 "truncate-page-n": _NEVER,
                 "replica": {
                     "url": replica.store.url,

@@ -22,9 +22,9 @@ __all__ = [
     "continues",
     "end_of_read",
     "has_commit",
-    "has_noted",
     "has_unread",
     "identity",
+    "last_noted",
     "notes_identity",
     "wal_of",
 ]
@@ -155,9 +155,10 @@ def continues(database: Path, end: int | None, *, is_kept: bool) -> bool:
     return end >= last.end if is_kept else end == last.end
 
 
-def has_noted(database: Path) -> bool:
-    """Whether Litestream has noted anything of a database."""
-    return next(_notes(database), None) is not None
+def last_noted(database: Path) -> int:
+    """The number of the last transaction that Litestream has noted of a database; 0 if of none."""
+    names = [path.stem.rpartition("-")[2] for path in _notes(database)]
+    return int(max(names, default="0"), 16)
 
 
 def end_of_read(database: Path, wal: Wal) -> int | None:
@@ -202,7 +203,7 @@ def has_unread(database: Path, before: Wal, now: Wal) -> bool:
     if not now.follows(before):
         return True
     try:
-        if not has_noted(database):
+        if not last_noted(database):
             return False  # it begins with all of the database
         return has_commit(database, before, end_of_read(database, before) or now.bytes)
     except (OSError, struct.error):

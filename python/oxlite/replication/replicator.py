@@ -39,7 +39,7 @@ from oxlite.replication.errors import (
     ReplicationError,
     StoreUnreachable,
 )
-from oxlite.replication.generation import continues, has_noted, identity, wal_of
+from oxlite.replication.generation import continues, identity, last_noted, wal_of
 from oxlite.replication.guard import Guard
 from oxlite.replication.health import answers, read_now, send_now
 from oxlite.replication.litestream import Litestream
@@ -275,7 +275,12 @@ class Replicator:
                 self._note(database, replace(state, socket=self._socket))
         assert self._directory is not None
         path = Path(self._directory.name, "litestream.yml")
-        document = configuration(self._replicas, Path(self._socket), self._settings)
+        document = configuration(
+            self._replicas,
+            Path(self._socket),
+            self._settings,
+            only_when_asked=bool(self._ahead),
+        )
         path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
         return path
 
@@ -297,10 +302,7 @@ class Replicator:
                 self._send_anew({replica.database})
                 self._begin_at = time.monotonic() + _RENEW_SECONDS
                 return
-            if not has_noted(replica.database):
-                found = held(self._litestream, replica.store)
-                if found is not None and found.ahead is not None:
-                    self._ahead[replica.database] = found.ahead
+            self._see_to_copy_ahead(replica)
         path = self._write_configuration()
         self._files = {one.database: identity(one.database) for one in self._replicas}
         self._was_killed = False
@@ -313,7 +315,8 @@ class Replicator:
                 env=self._litestream.environment,
                 descriptors=lent,
                 captures=True,
-                ends_with_us=True,
+                # Ended by SIGTERM it would read once more.
+                ends_with_us=signal.SIGKILL if self._ahead else signal.SIGTERM,
             )
         self._begun = time.monotonic()
         said = self._program.said
@@ -321,6 +324,22 @@ class Replicator:
         threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
         if self._to_send_anew:  # it was lost while this one was being begun
             self._kill()
+
+    def _see_to_copy_ahead(self, replica: Replica) -> None:
+        """Note whether there is a copy whose number this line of transactions must not come to.
+
+        Raises:
+            StoreUnreachable: It does not say what it has.
+        """
+        noted = last_noted(replica.database)
+        if noted and self._was_sent and replica.database not in self._ahead:
+            return  # it goes on with what it has begun
+        found = held(self._litestream, replica.store)
+        ahead = None if found is None else found.ahead
+        if ahead is None or noted >= ahead:  # there is none, or it is of this line
+            self._ahead.pop(replica.database, None)
+        else:
+            self._ahead[replica.database] = ahead
 
     def _begin_again(self) -> None:
         """Begin it, or say why not and try it later: the application goes on."""
@@ -512,6 +531,8 @@ class Replicator:
                 self._send_anew(lost)
 
     def _read(self, database: Path, seconds: float) -> None:
+        if self._ahead:
+            raise LitestreamFailed("it is asked by who counts alone")
         read_now(self._socket, database, seconds=seconds)
 
     def _is_alive(self) -> bool:
@@ -580,21 +601,23 @@ class Replicator:
         """Have all sent anew with a number that nothing in the store has.
 
         Litestream goes on counting after the last transaction that was sent by itself. A whole copy
-        that another has made, and whose number is higher, would be taken for one of this line.
+        that another has made, and whose number is higher, would be taken for one of this line, and
+        a restore would join the two. So the first transaction beyond it has to be all of the
+        database: it is counted up to the copy's number, and not further, with a Litestream that
+        reads only when it is asked; the next one begins there with all that there is.
 
         Raises:
             LitestreamFailed: It is not sent yet.
         """
-        ahead = self._ahead[database]
+        ahead = self._ahead.get(database, 0)
         ends = time.monotonic() + self._pace.sent_within
-        while sent <= ahead and not self._stop.is_set() and time.monotonic() < ends:
+        while sent < ahead and not self._stop.is_set() and time.monotonic() < ends:
             before = sent
             self._guards[database].commit_nothing()
             sent = send_now(self._socket, database, seconds=self._pace.sent_within)
             if sent == before:  # nothing can be committed now
                 time.sleep(_LOOK_SECONDS)
-        if sent > ahead:
-            self._ahead.pop(database, None)
+        if sent >= ahead:
             self._send_anew({database})
         raise LitestreamFailed("all is sent anew, beyond a copy that was there")
 
