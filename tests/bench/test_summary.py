@@ -8,8 +8,9 @@ from oxlite.bench.report.summary import summary
 from oxlite.bench.scenarios.scenario import Scenario
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
-OURS = {"driver": "oxlite", "busy": "gate", "settings": "engine", "build": "tuned"}
-STOCK = {"driver": "stdlib", "busy": "backoff", "settings": "defaults", "build": "own"}
+OPENS = {"connections": "request"}
+OURS = {"driver": "oxlite", "busy": "gate", "settings": "engine", "build": "tuned", **OPENS}
+STOCK = {"driver": "stdlib", "busy": "backoff", "settings": "defaults", "build": "own", **OPENS}
 TUNED = STOCK | {"settings": "wal"}
 
 

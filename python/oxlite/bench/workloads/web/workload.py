@@ -300,7 +300,7 @@ loopback, on free ports.
             {**ours, "busy": ("gate", "fair", "backoff")},
             {**ours, "busy": ("gate",), **kept},
             {**ours, "busy": ("gate", "fair", "backoff"), "settings": POOLED, **kept},
-            {"driver": ("postgresql",), **shapes, **both},
+            {"driver": ("postgresql",), **both, **shapes},
         )
 
     def work(self, parameters: WebParameters) -> object:
