@@ -174,7 +174,7 @@ def test_postgresql_serves_the_same_blog(listener: Listener) -> None:
     result = perform(Request("web", TINY, asked, repeats=1, directory=place), listener)
     assert not result.failed(), [row.failure for row in result.rows]
     [row] = [row for row in result.rows if row.scenario.driver == "postgresql"]
-    assert row.label == "postgresql balanced 4 clients request"
+    assert row.label == "postgresql request balanced 4 clients"
     [sample] = row.samples
     assert sample.detail["statuses"].get("200") or sample.detail["statuses"].get(200)
     assert sample.detail["versions"]["postgresql"]
