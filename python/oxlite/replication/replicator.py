@@ -12,12 +12,9 @@ Invariants:
 """
 
 import functools
-import json
 import logging
 import os
-import re
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -26,12 +23,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import IO, Final
+from typing import Final
 
 from oxlite.operations import Restored
-from oxlite.operations.files import litestream_directory
 from oxlite.replication.children import Child, exit_code, reap
 from oxlite.replication.claim import Claim, State
+from oxlite.replication.complaints import Complaints, is_of_damage
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import (
     AlreadyReplicated,
@@ -45,6 +42,7 @@ from oxlite.replication.health import answers, read_now, send_now
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.recovery import forget, make_ready
 from oxlite.replication.replica import Replica, held
+from oxlite.replication.workplace import Workplace
 
 __all__ = ["Pace", "Replicator"]
 
@@ -62,10 +60,6 @@ _LEAST_BYTES_EACH_SECOND: Final = 1 << 20
 """A store that takes less is too slow: what is to be sent may be as long as the database."""
 
 _LOOK_AGAIN_SECONDS: Final = 2.0
-_SOCKET_PATH_BYTES: Final = 107
-"""https://man7.org/linux/man-pages/man7/unix.7.html."""
-
-_LEVELS: Final = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.DEBUG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +126,8 @@ class Replicator:
         self._states: dict[Path, State] = {}
         self._program: Child | None = None
         self._application: Child | None = None
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
-        self._directory_identity: tuple[int, int] | None = None
-        self._socket = ""
+        self._workplace = Workplace()
+        self._complaints = Complaints(litestream)
         self._was_killed = False
         self._restarts = 0
         self._begun = 0.0
@@ -150,7 +143,6 @@ class Replicator:
         self._is_ending = False
         self._last_ends: float | None = None
         self._told_at = 0.0
-        self._complaints: dict[str, str] = {}
         self._checked_at: dict[Path, float] = {}
         self._lacks: dict[Path, str] = {}
 
@@ -187,7 +179,7 @@ class Replicator:
                 state = State(replica.store.url, os.getpid(), "", time.time())
                 self._note(replica.database, state)
                 _log.info("%s is replicated to %s", replica.database, replica.store.shown)
-            stack.callback(self._delete_directory)
+            stack.callback(self._workplace.delete)
             pool = ThreadPoolExecutor(min(_AT_ONCE, len(self._replicas)))
             # What these wait for has ended with Litestream.
             stack.callback(pool.shutdown)
@@ -256,37 +248,23 @@ class Replicator:
             self._claims[database].write(state)
 
     def _write_configuration(self) -> Path:
-        """What Litestream is told; anew, since who deletes what is old may have been there.
+        """What Litestream is told.
 
         Raises:
             ReplicationError: Its socket would have too long a path.
             OSError: It cannot be written.
         """
-        before = self._directory
-        if before is None or identity(Path(before.name)) != self._directory_identity:
-            made = tempfile.TemporaryDirectory(prefix="oxlite-", ignore_cleanup_errors=True)
-            self._directory, self._directory_identity = made, identity(Path(made.name))
-            self._socket = os.path.join(made.name, "socket")  # noqa: PTH118 - text
-            if len(os.fsencode(self._socket)) > _SOCKET_PATH_BYTES:
-                raise ReplicationError(
-                    f"{made.name} is too long a path for a socket: set TMPDIR to a shorter one"
-                )
+        if self._workplace.prepare():
             for database, state in self._states.items():
-                self._note(database, replace(state, socket=self._socket))
-        assert self._directory is not None
-        path = Path(self._directory.name, "litestream.yml")
-        document = configuration(
-            self._replicas,
-            Path(self._socket),
-            self._settings,
-            only_when_asked=bool(self._ahead),
+                self._note(database, replace(state, socket=self._workplace.socket))
+        return self._workplace.write(
+            configuration(
+                self._replicas,
+                Path(self._workplace.socket),
+                self._settings,
+                only_when_asked=bool(self._ahead),
+            )
         )
-        path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-        return path
-
-    def _delete_directory(self) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
 
     def _begin(self) -> None:
         """Begin Litestream; where readers are waited for, that is to be tried again soon.
@@ -321,7 +299,7 @@ class Replicator:
         self._begun = time.monotonic()
         said = self._program.said
         assert said is not None
-        threading.Thread(target=self._pass_on, args=(said,), daemon=True).start()
+        threading.Thread(target=self._complaints.pass_on, args=(said,), daemon=True).start()
         if self._to_send_anew:  # it was lost while this one was being begun
             self._kill()
 
@@ -490,8 +468,11 @@ class Replicator:
     def _judge(self, outcomes: Sequence[bool]) -> None:
         """Kill a Litestream that cannot go on."""
         stuck = self._stuck()
-        damaged = {path for path in stuck if self._is_damaged(path)}
-        damaged |= {path for path in self._failing(self._pace.damaged) if self._is_damaged(path)}
+        damaged = {
+            path
+            for path in self._failing(self._pace.damaged)
+            if is_of_damage(path, self._states[path].failure or "")
+        }
         if any(map(self._is_replaced, self._files)):
             _log.error("a database was replaced: Litestream is begun again with the new one")
             self._kill()  # what it has open is nobody's any more
@@ -533,12 +514,12 @@ class Replicator:
     def _read(self, database: Path, seconds: float) -> None:
         if self._ahead:
             raise LitestreamFailed("it is asked by who counts alone")
-        read_now(self._socket, database, seconds=seconds)
+        read_now(self._workplace.socket, database, seconds=seconds)
 
     def _is_alive(self) -> bool:
         """Whether Litestream answers, or has not had the time to begin."""
         is_new = time.monotonic() - self._begun < self._pace.answers_within
-        return is_new or answers(self._socket, seconds=self._pace.answers_within)
+        return is_new or answers(self._workplace.socket, seconds=self._pace.answers_within)
 
     def _is_replaced(self, database: Path) -> bool:
         """Whether another file has the name of one that Litestream has open, or none has.
@@ -564,35 +545,20 @@ class Replicator:
         failing = self._failing(seconds)
         return {path for path in failing if path in self._failing(seconds + self._patience(path))}
 
-    def _is_damaged(self, database: Path) -> bool:
-        """Whether Litestream cannot read what it has noted itself; all else is its store's."""
-        notes = re.escape(str(litestream_directory(database)))
-        said = f"{self._states[database].failure} {self._complaints.get(database.name, '')}"
-        return (
-            re.search(
-                rf"\b(?<!-)(?:decode|verify) ltx file {notes}/"
-                rf"|\b(?<!-)open ltx file {notes}/\S+: .*no such file",
-                said,
-            )
-            is not None
-        )
-
     def _try_to_send(self, database: Path) -> str | None:
         """Have all sent that is committed; what went wrong, if anything."""
         guard = self._guards[database]
         committed = guard.committed()
         try:
-            sent = send_now(self._socket, database, seconds=self._pace.sent_within)
+            sent = send_now(self._workplace.socket, database, seconds=self._pace.sent_within)
             if database in self._ahead:
                 self._go_beyond(database, sent)
             if committed is not None and not guard.has_read(committed):
                 raise LitestreamFailed("Litestream has sent something else than is committed")
         except LitestreamFailed as error:
             failure = self._litestream.without_secrets(str(error))
-            # Why a store takes nothing is in its log alone, and there twice a minute.
-            complaint = self._complaints.get(database.name)
-            return f"{failure}: {complaint}" if complaint else failure
-        self._complaints.pop(database.name, None)
+            return self._complaints.explain(database, failure)
+        self._complaints.forget(database)
         if not database.exists():
             return f"there is no {database} any more: Litestream reads a file without a name"
         return None
@@ -614,7 +580,7 @@ class Replicator:
         while sent < ahead and not self._stop.is_set() and time.monotonic() < ends:
             before = sent
             self._guards[database].commit_nothing()
-            sent = send_now(self._socket, database, seconds=self._pace.sent_within)
+            sent = send_now(self._workplace.socket, database, seconds=self._pace.sent_within)
             if sent == before:  # nothing can be committed now
                 time.sleep(_LOOK_SECONDS)
         if sent >= ahead:
@@ -737,23 +703,3 @@ class Replicator:
 
     def _is_hurried(self, ends: float) -> bool:
         return time.monotonic() > ends or any(number in _ENDS for number in self._signals)
-
-    def _pass_on(self, said: IO[bytes]) -> None:
-        """Log what Litestream says, without credentials."""
-        with said:
-            for line in said:
-                text = line.decode(errors="replace").strip()
-                level, name = logging.WARNING, ""
-                with suppress(ValueError, AttributeError, TypeError):
-                    document = json.loads(text)
-                    level = _LEVELS.get(str(document.pop("level", "")), logging.DEBUG)
-                    document.pop("time", None)
-                    name = str(document.get("db", ""))
-                    message = str(document.pop("msg", ""))
-                    more = " ".join(f"{name}={value}" for name, value in document.items())
-                    text = f"{message} {more}".strip()
-                if text:
-                    told = self._litestream.without_secrets(text)
-                    if level >= logging.ERROR:
-                        self._complaints[name] = told
-                    _log.log(level, "Litestream: %s", told)
