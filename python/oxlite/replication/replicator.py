@@ -323,11 +323,15 @@ class Replicator:
         """Begin it, or say why not and try it later: the application goes on."""
         try:
             self._begin()
+            return
+        except _EndedError:
+            raise
         except (ReplicationError, OSError) as error:
-            _log.error(
-                "nothing is replicated now: %s", self._litestream.without_secrets(str(error))
-            )
-            self._begin_at = time.monotonic() + self._pace.pauses[-1]
+            why = self._litestream.without_secrets(str(error))
+            _log.error("nothing is replicated now: %s", why)
+        except Exception:
+            _log.exception("nothing is replicated now")
+        self._begin_at = time.monotonic() + self._pace.pauses[-1]
 
     def _goes_on(self, database: Path) -> bool:
         """See that Litestream will find in the WAL what it has not read, or will send all anew.
