@@ -1,9 +1,11 @@
 """The parts of replicating that need no Litestream, or a broken one."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ import oxlite
 from oxlite.operations import doctor
 from oxlite.replication import (
     LEAST_VERSION,
+    AlreadyReplicated,
     Held,
     Litestream,
     LitestreamFailed,
@@ -437,3 +440,19 @@ def test_a_gap_in_what_a_place_holds_is_found() -> None:
     assert gap((9, 1, 7), (0, 6, 6), (0, 8, 8)) is None
     assert gap((9, 1, 7), (1, 3, 9), (0, 11, 11)) == 10
     assert gap((1, 1, 4), (0, 3, 6)) is None
+
+
+def test_the_lock_of_a_place_in_a_store_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who deletes what is old in the directory for temporary files lets nobody else in."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    replicas = [
+        replicas_of([filled(tmp_path / name, 1)], "s3://b/app")[0] for name in ("a.db", "b.db")
+    ]
+    with Claim(replicas[0]) as claim:
+        [directory] = tmp_path.glob("oxlite-replicators-*")
+        shutil.rmtree(directory)
+        claim.keep()
+        with pytest.raises(AlreadyReplicated, match="another process replicates to s3://b/app"):
+            Claim(replicas[1]).__enter__()

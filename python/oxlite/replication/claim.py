@@ -132,10 +132,7 @@ class Claim:
             raise AlreadyReplicated(_by_whom(self._replica.database))
         try:
             if not self._place_lock.try_acquire():
-                raise AlreadyReplicated(
-                    f"another process replicates to {self._replica.store.shown}: end that first, or"
-                    " take another place"
-                )
+                raise AlreadyReplicated(_taken(self._replica))
         except BaseException:
             self._lock.release()
             raise
@@ -165,13 +162,21 @@ class Claim:
             if not self._lock.try_acquire():
                 raise AlreadyReplicated(_by_whom(self._replica.database))
         if not self._place_lock.is_in_force:
+            self._claim_place_again()
+        with suppress(OSError):
+            os.utime(self._place_path)
+
+    def _claim_place_again(self) -> None:
+        if self._replica.store.directory is not None:
             raise StoreUnreachable(
                 f"{self._place_path} is gone: {self._replica.store.shown} was deleted, moved or"
                 " unmounted; what is sent there now does not restore. Put back what was there, or"
                 " move away what is there now, and begin again"
             )
-        with suppress(OSError):
-            os.utime(self._place_path)
+        self._place_lock.release()
+        _place_lock_path(self._replica)  # its directory may be gone as well
+        if not self._place_lock.try_acquire():
+            raise AlreadyReplicated(_taken(self._replica))
 
     @contextmanager
     def lent(self) -> Iterator[list[int]]:
@@ -212,6 +217,11 @@ class Claim:
             OSError: The file cannot be changed.
         """
         os.truncate(self._path, 0)
+
+
+def _taken(replica: Replica) -> str:
+    where = replica.store.shown
+    return f"another process replicates to {where}: end that first, or take another place"
 
 
 def _by_whom(database: Path) -> str:
