@@ -19,6 +19,7 @@ from tests.wait import until
 import oxlite
 from oxlite import operations, sqlite3
 from oxlite.replication import is_claimed, read_state, replication_status
+from oxlite.replication.claim import state_path
 from oxlite.replication.generation import continues, wal_of
 
 # An application that does not end when it is asked to.
@@ -376,6 +377,30 @@ def test_notes_that_are_deleted_are_missed_at_once(
     until(lambda: begun_after(database, now))
     replicator.end()
     assert sent(database, store, run)[-2:] == [6501, 6502]
+
+
+def test_what_was_to_be_sent_anew_is_by_the_next_one(
+    database: Path, store: Path, start: Start, run: Run
+) -> None:
+    """Who is killed before it was may have noted what is not to be gone on with."""
+    replicator = start(database, "--to", store)
+    replicator.end()
+    known = read_state(database)
+    assert known is not None
+    assert not known.sends_anew
+    path = state_path(database)
+    path.write_text(path.read_text().replace('"sends_anew": false', '"sends_anew": true'))
+    before = max((store / "ltx" / "0").glob("*.ltx"))
+    replicator = start(database, "--to", store)
+    replicator.until_said("was to be sent anew, and is now")
+    known = read_state(database)
+    assert known is not None
+    assert not known.sends_anew
+    replicator.end()
+    after = [path for path in (store / "ltx" / "0").glob("*.ltx") if path > before]
+    whole = min((store / "ltx" / "0").glob("*.ltx")).stat().st_size
+    assert min(after).stat().st_size > 0.9 * whole
+    assert sent(database, store, run) == [*range(1, 101)]
 
 
 def test_several_are_replicated_each_below_the_place(

@@ -56,6 +56,8 @@ class State:
             well.
         failure: Why not.
         restarts: How often Litestream had to be begun again.
+        sends_anew: Whether all is to be sent once more: what Litestream has noted is not to be gone
+            on with, also by who begins after this one was killed.
     """
 
     url: str
@@ -66,6 +68,7 @@ class State:
     failing_since: float | None = None
     failure: str | None = None
     restarts: int = 0
+    sends_anew: bool = False
 
 
 def state_path(database: Path) -> Path:

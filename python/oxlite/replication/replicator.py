@@ -27,7 +27,7 @@ from typing import Final
 
 from oxlite.operations import Restored
 from oxlite.replication.children import Child, exit_code, reap
-from oxlite.replication.claim import Claim, State
+from oxlite.replication.claim import Claim, State, read_state
 from oxlite.replication.complaints import Complaints, is_of_damage
 from oxlite.replication.configuration import Settings, configuration
 from oxlite.replication.errors import (
@@ -176,7 +176,12 @@ class Replicator:
                         replica.store.shown,
                     )
             for replica in self._replicas:
+                known = read_state(replica.database)
                 state = State(replica.store.url, os.getpid(), "", time.time())
+                if known is not None and known.sends_anew:
+                    _log.warning("%s was to be sent anew, and is now", replica.database)
+                    state = replace(state, sends_anew=True)
+                    self._to_send_anew.add(replica.database)
                 self._note(replica.database, state)
                 _log.info("%s is replicated to %s", replica.database, replica.store.shown)
             stack.callback(self._workplace.delete)
@@ -318,6 +323,8 @@ class Replicator:
             self._ahead.pop(replica.database, None)
         else:
             self._ahead[replica.database] = ahead
+            # Who is killed when it has been counted up to must not go on from there.
+            self._note(replica.database, replace(self._states[replica.database], sends_anew=True))
 
     def _begin_again(self) -> None:
         """Begin it, or say why not and try it later: the application goes on."""
@@ -360,6 +367,8 @@ class Replicator:
         """Have all of them sent once more: by the next Litestream, so that this one ends."""
         with self._anew_lock:
             self._to_send_anew |= databases
+        for database in databases:
+            self._note(database, replace(self._states[database], sends_anew=True))
         self._kill()
 
     def _kill(self) -> None:
@@ -398,7 +407,7 @@ class Replicator:
             failure = done.result()
             if failure is None:
                 waiting.pop(0)
-                self._note(replica.database, replace(self._states[replica.database], sent_at=began))
+                self._note_sent(replica.database, began)
             elif time.monotonic() > began_at + patience:
                 raise ReplicationError(
                     f"{replica.database} could not be sent to {replica.store.shown}: {failure}"
@@ -604,9 +613,22 @@ class Replicator:
         elif identity(replica.database) == self._files.get(replica.database):
             if state.failing_since is not None:
                 _log.warning("%s is replicated again", replica.database)
-            state = replace(state, sent_at=began, failing_since=None, failure=None)
+            self._note_sent(replica.database, began)
+            return True
         self._note(replica.database, replace(state, restarts=self._restarts))
         return failure is None
+
+    def _note_sent(self, database: Path, moment: float) -> None:
+        """All that was committed before a moment is in the store."""
+        state = replace(
+            self._states[database],
+            sent_at=moment,
+            failing_since=None,
+            failure=None,
+            restarts=self._restarts,
+            sends_anew=database in self._to_send_anew,
+        )
+        self._note(database, state)
 
     def _look_at_place(self, replica: Replica) -> str | None:
         """Whether what was sent is still there, and restores; what is wrong, if anything.
@@ -699,10 +721,7 @@ class Replicator:
                 break
             failure = self._try_to_send(replica.database)
         if failure is None:
-            state = self._states[replica.database]
-            self._note(
-                replica.database, replace(state, sent_at=began, failing_since=None, failure=None)
-            )
+            self._note_sent(replica.database, began)
         return failure
 
     def _is_hurried(self, ends: float) -> bool:
