@@ -20,11 +20,11 @@ from oxlite.operations import doctor
 from oxlite.replication import (
     LEAST_VERSION,
     AlreadyReplicated,
-    Held,
     Litestream,
     LitestreamFailed,
     LitestreamUnusable,
     NoReplica,
+    Pace,
     ReplicationError,
     State,
     StoreUnreachable,
@@ -43,6 +43,7 @@ from oxlite.replication import (
 )
 from oxlite.replication.claim import Claim, state_path
 from oxlite.replication.configuration import Settings, configuration
+from oxlite.replication.deployment import STOP_SECONDS
 
 
 def program(path: Path, script: str) -> str:
@@ -129,6 +130,12 @@ def test_credentials_that_others_may_read_are_refused(keys: Path) -> None:
         ("s3://bucket/x?secret-access-key=x", "takes no credentials"),
         ("abs://container/x?sas-token=x", "takes no credentials"),
         ("s3://bucket", "names no place in the store"),
+        ("s3://bucket/x?X-Amz-Signature=x", "takes no credentials"),
+        ("s3://bucket/x?X-Amz-Credential=x", "takes no credentials"),
+        ("abs://a@c/x?sv=2024&sig=x", "takes no credentials"),
+        ("webdav://host/x?pass=x", "takes no credentials"),
+        ("webdav://host/x?auth=x", "takes no credentials"),
+        ("nats://token@host/x", "takes no credentials"),
         ("s3://[x/y", "is no URL"),
         ("a\0b", "no NUL"),
     ],
@@ -136,6 +143,28 @@ def test_credentials_that_others_may_read_are_refused(keys: Path) -> None:
 def test_what_is_no_place_is_refused(text: str, says: str) -> None:
     with pytest.raises(ReplicationError, match=says):
         store_of(text)
+
+
+def test_a_user_and_what_only_looks_like_a_secret_are_taken() -> None:
+    for text in ("sftp://me@host/x", "webdavs://me@host/x", "abs://account@container/x"):
+        assert store_of(text).url == text
+    assert store_of("s3://b/x?sign-payload=true&sse-kms-key-id=1").url.endswith("id=1")
+
+
+def test_no_error_of_a_place_shows_credentials() -> None:
+    for text in ("s3://user:hush\uff0f@bucket/x", "s3://hush@[bucket/x", "s3://hush@bucket"):
+        with pytest.raises(ReplicationError) as caught:
+            store_of(text)
+        assert "hush" not in str(caught.value)
+
+
+def test_a_place_whose_name_is_no_text_is_that_place(tmp_path: Path) -> None:
+    name = os.fsdecode(b"a\xff")
+    store = store_of(str(tmp_path / name))
+    assert store.url == f"file://{tmp_path}/a%FF"
+    assert store.directory == tmp_path / name
+    assert store.below(name).directory == tmp_path / name / name
+    assert store_of(f"file://{tmp_path}/{name}").directory == tmp_path / name
 
 
 def test_one_place_has_one_name(tmp_path: Path) -> None:
@@ -153,6 +182,58 @@ def test_two_of_one_name_have_no_common_place(tmp_path: Path) -> None:
         replicas_of([tmp_path / "a/x.db", tmp_path / "b/x.db"], str(tmp_path / "s"))
     [one] = replicas_of([tmp_path / "a/x.db", tmp_path / "a/../a/x.db"], str(tmp_path / "s"))
     assert one.store.directory == tmp_path / "s"
+
+
+@pytest.mark.parametrize("name", ["a?.db", "a#.db", "a%41.db", "a%fF.db"])
+@pytest.mark.parametrize("where", ["{name}", "{name}/x.db"])
+def test_a_path_that_litestream_takes_for_another_is_refused(
+    tmp_path: Path, name: str, where: str
+) -> None:
+    path = tmp_path / where.format(name=name)
+    path.parent.mkdir(exist_ok=True)
+    with pytest.raises(ReplicationError, match=r"would open another file: .* rename the file, or"):
+        replicas_of([path], str(tmp_path / "s"))
+    (tmp_path / "link.db").symlink_to(path)
+    with pytest.raises(ReplicationError, match="would open another file"):
+        replicas_of([tmp_path / "link.db"], str(tmp_path / "s"))
+    with pytest.raises(ReplicationError, match="would open another file"):
+        systemd_unit([path], "s3://b/x")
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplicationError, match=r"not UTF-8.*rename"):
+        replicas_of([tmp_path / os.fsdecode(b"a\xff.db")], str(tmp_path / "s"))
+
+
+def test_a_file_that_is_no_database_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, to = tmp_path / "app.db", str(tmp_path / "s")
+    path.write_text("minutes of a meeting")
+    with pytest.raises(ReplicationError, match="is no database: name another file"):
+        replicas_of([path], to)
+    path.write_bytes(b"")
+    assert replicas_of([path], to)[0].database == path
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ReplicationError, match="cannot be read and written by this user"):
+        replicas_of([path], to)
+
+
+def test_what_a_restore_has_kept_is_no_database_of_a_directory(tmp_path: Path, run: Run) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    database = filled(directory / "app.db", 3)
+    made = tmp_path / "other.db"
+    filled(made, 5)
+    for _ in range(2):  # two in one second have a number
+        assert run("restore", made, database).returncode == 0
+    other = filled(directory / "x.before-noon.db", 3)
+    assert len(list(directory.glob("app.db.before-*"))) == 2
+    found = [one.database for one in replicas_of([], str(tmp_path / "s"), directory=directory)]
+    assert found == [database, other]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ReplicationError, match=r"restored only if it is named.*--from URL/NAME"):
+        replicas_of([], str(tmp_path / "s"), directory=tmp_path / "none")
 
 
 def test_the_settings_fit_ours(tmp_path: Path) -> None:
@@ -189,6 +270,35 @@ def test_a_unit_and_an_entry_point_say_hostile_names_as_they_are(tmp_path: Path,
     assert run("replicate", "unit", path, "--to", "s3://b/x", "--", "gunicorn").returncode == 0
 
 
+def test_a_unit_has_no_specifier_of_systemd_in_any_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "50%n"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    unit = systemd_unit(
+        [Path("%i.db")], str(here / "%t"), command=["%h"], user="%u", credentials=Path("%d")
+    )
+    for line in (
+        "Description=Application and replication of %%i.db",
+        f"LoadCredential=replica:{tmp_path}/50%%n/%%d",
+        f"WorkingDirectory={tmp_path}/50%%n",
+        "User=%%u",
+    ):
+        assert line in unit.splitlines()
+    assert "%" not in unit.replace("%%", "")
+    with pytest.raises(ReplicationError, match="no backslash"):
+        systemd_unit([tmp_path / "a\\"], "s3://b/x")
+
+
+def test_a_stop_waits_for_the_application_and_for_the_last() -> None:
+    assert f"TimeoutStopSec={STOP_SECONDS}" in systemd_unit([Path("a.db")], "s3://b/x")
+    assert 60 + 2 * Pace().ends_within < STOP_SECONDS
+    said = Path(__file__, "../../../docs/replication.md").resolve().read_text()
+    assert f"--stop-timeout {STOP_SECONDS}" in said
+    assert f"After {STOP_SECONDS} s systemd kills" in said
+
+
 def test_what_is_known_is_told_to_monitors(tmp_path: Path, run: Run) -> None:
     database = filled(tmp_path / 'a"b.db', 3)
     assert replication_status(database).health == "never"
@@ -216,14 +326,36 @@ def test_what_is_known_is_told_to_monitors(tmp_path: Path, run: Run) -> None:
     assert run("replicate", "status", tmp_path / "none.db").returncode == 2
 
 
-def test_what_was_noted_by_a_clock_that_was_ahead_is_not_known(tmp_path: Path) -> None:
+def test_a_clock_that_is_set_back_is_not_told_as_well(tmp_path: Path, run: Run) -> None:
     database = filled(tmp_path / "app.db", 3)
     [replica] = replicas_of([database], str(tmp_path / "s"))
     with Claim(replica) as claim:
         claim.write(State(replica.store.url, os.getpid(), "", 1.0, time.time() + 3600))
         status = replication_status(database)
-    assert status.behind_seconds is None
-    assert status.health == "behind"
+        assert status.behind_seconds is None
+        assert status.health == "behind"
+        assert "How far is not known" in run("replicate", "status", database).stdout
+        claim.write(State(replica.store.url, os.getpid(), "", 1.0, time.time() + 3))
+        status = replication_status(database)
+        assert status.behind_seconds == 0  # no negative time; clocks are corrected while they run
+        assert status.health == "well"
+
+
+def test_a_proof_in_the_future_is_none(tmp_path: Path) -> None:
+    database = filled(tmp_path / "app.db", 3)
+    [replica] = replicas_of([database], str(tmp_path / "s"))
+    with closing(oxlite.connect(database)) as connection:
+        connection.execute("CREATE TABLE oxlite_replica_proof (found_at, behind_seconds)")
+        connection.execute(
+            "INSERT INTO oxlite_replica_proof VALUES (?, 0.1)", (time.time() + 3600,)
+        )
+        connection.commit()
+    with Claim(replica) as claim:
+        claim.write(State(replica.store.url, os.getpid(), "", 1.0, time.time()))
+        status = replication_status(database, proved_days=1)
+        assert status.health == "unproved"
+        assert status.proved_at is None
+        assert replication_status(database).health == "well"
 
 
 def test_the_doctor_says_nothing_of_what_lies_there(
@@ -367,79 +499,6 @@ def test_words_that_go_together_are_asked_for(tmp_path: Path, run: Run) -> None:
         ("a", "b", "c"),
     ):
         assert run("restore", *arguments).returncode == 2
-
-
-@pytest.mark.parametrize(
-    "name", ["a%20b.db", "ha#sh.db", "que?st.db", "50%25/app.db", "b\udcff.db"]
-)
-def test_a_path_by_which_litestream_would_open_another_file_is_refused(
-    tmp_path: Path, name: str
-) -> None:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    with pytest.raises(ReplicationError, match="rename it"):
-        replicas_of([path], str(tmp_path / "s"))
-
-
-def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "text.db").write_text("this is no database, and is not to become one")
-    with pytest.raises(ReplicationError, match="is no database"):
-        replicas_of([tmp_path / "text.db"], str(tmp_path / "s"))
-    (tmp_path / "empty.db").touch()
-    assert replicas_of([tmp_path / "empty.db"], str(tmp_path / "s"))
-
-
-def test_what_a_restore_has_kept_is_not_replicated(tmp_path: Path) -> None:
-    filled(tmp_path / "app.db", 1)
-    filled(tmp_path / "app.db.before-20261126T010203Z", 1)
-    [replica] = replicas_of([], str(tmp_path / "s"), directory=tmp_path)
-    assert replica.database.name == "app.db"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "abs://a@b/c?sv=1&sig=x", "nats://token@h/b", "s3://b/c?x-amz-signature=1",
-        "s3://b/c?credential=1", "s3://key@b/c", "gs://b/c?pass=1",
-    ],
-)  # fmt: skip
-def test_what_may_be_a_secret_is_in_no_url(url: str) -> None:
-    with pytest.raises(ReplicationError, match="takes no credentials"):
-        store_of(url)
-
-
-def test_a_url_that_is_none_is_not_shown() -> None:
-    with pytest.raises(ReplicationError) as caught:
-        store_of("s3://user:secret@h\u2100x/b")
-    assert "secret" not in str(caught.value)
-    assert store_of("sftp://user@host/path")
-
-
-def test_a_place_need_not_be_unicode(tmp_path: Path) -> None:
-    assert store_of(str(tmp_path / "s\udcff")).directory is not None
-
-
-def test_systemd_replaces_nothing_in_a_unit(tmp_path: Path) -> None:
-    unit = systemd_unit(
-        [tmp_path / "50%h.db"], "s3://b/x", user="u%u", credentials=tmp_path / "k%t"
-    )
-    assert "50%%h.db" in unit.split("Description=")[1].splitlines()[0]
-    assert "User=u%%u" in unit
-    assert "k%%t" in unit
-
-
-def test_a_gap_in_what_a_place_holds_is_found() -> None:
-    def gap(*spans: tuple[int, int, int]) -> int | None:
-        now = datetime.now(UTC)
-        return Held(spans[-1][2], now, now, now, len(spans), 0, spans=spans).gap
-
-    assert gap((0, 1, 1), (0, 2, 2)) is None
-    assert gap((0, 1, 1), (0, 3, 3)) == 2
-    assert gap((0, 2, 2)) == 1
-    assert gap((9, 1, 7), (0, 8, 8)) is None
-    assert gap((9, 1, 7), (0, 6, 6), (0, 8, 8)) is None
-    assert gap((9, 1, 7), (1, 3, 9), (0, 11, 11)) == 10
-    assert gap((1, 1, 4), (0, 3, 6)) is None
 
 
 def test_the_lock_of_a_place_in_a_store_is_taken_again(

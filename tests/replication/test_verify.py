@@ -1,5 +1,6 @@
-"""``oxlite replicate verify`` finds damage of each kind, made on purpose."""
+"""``oxlite replicate verify`` finds damage of each kind, made on purpose, and nothing else."""
 
+import errno
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import signal
 import sqlite3 as stdlib
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +17,19 @@ from pathlib import Path
 import pytest
 from tests.operations.databases import filled
 from tests.replication.conftest import S3, Run, Start, add
+from tests.wait import until
 
 import oxlite
-from oxlite import operations
+from oxlite import operations, sqlite3
+from oxlite.replication import (
+    Litestream,
+    NotProved,
+    StoreUnreachable,
+    proof,
+    prove,
+    read_state,
+    store_of,
+)
 
 Damage = Callable[[Path], None]
 
@@ -109,8 +120,6 @@ def replicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
-    from tests.wait import until
-
     for number in range(4):
         until(lambda n=number: len(list(directory.glob("store/ltx/0/*.ltx"))) > n)
         add(database, 1000 + number)
@@ -164,8 +173,6 @@ def test_a_row_that_is_missing_in_the_midst_is_found(
         connection.backup(other)
         other.execute("UPDATE t SET filling = zeroblob(199) WHERE x = 50")
         other.commit()
-    from oxlite.replication import NotProved, proof, store_of
-
     with (
         closing(oxlite.connect(changed, isolation_level=None)) as connection,
         pytest.raises(NotProved, match="t has other rows than in the database"),
@@ -233,7 +240,7 @@ def test_a_schedule_ends_with_the_first_failure(
             "--every",
             "0.001",
             "--within",
-            "1",
+            "5",
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -251,42 +258,203 @@ def test_a_schedule_ends_with_the_first_failure(
         process.stdout.close()
 
 
-def test_a_schema_that_changes_meanwhile_is_no_other_one(
-    database: Path, tmp_path: Path, start: Start, run: Run
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_schema_that_is_changed_meanwhile_is_no_damage(
+    database: Path, store: Path, start: Start, litestream: Litestream, ends: bool
 ) -> None:
-    (tmp_path / "s").mkdir()
-    start(database, "--to", tmp_path / "s" / "app")
-    is_over = threading.Event()
+    """The copy has a table that was made after the token, and dropped before anybody looked."""
+    replicator = start(database, "--to", store)
+    frozen: list[int] = []
+    tries = 0
 
-    def migrate() -> None:
+    def run_sql(sql: str) -> None:
         with closing(oxlite.connect(database, isolation_level=None)) as connection:
-            while not is_over.is_set():
-                connection.execute("CREATE TABLE scratch (a)")
-                connection.execute("DROP TABLE scratch")
+            connection.execute(sql)
 
-    migrating = threading.Thread(target=migrate)
-    migrating.start()
-    try:
-        for _ in range(3):
-            done = run("replicate", "verify", database)
-            assert done.returncode == 0, done.stdout + done.stderr
-    finally:
-        is_over.set()
-        migrating.join()
+    def migrate(what: str, _done: int, _of: int) -> None:
+        nonlocal tries
+        tries += what == "writing"
+        if what == "sending" and (tries == 1 or not ends):
+            run_sql(f"CREATE TABLE made_{tries} (x)")
+            made = time.time()
+            until(lambda: (state := read_state(database)) and (state.sent_at or 0) > made)
+            frozen.append(replicator.litestream())
+            os.kill(frozen[-1], signal.SIGSTOP)
+            run_sql(f"DROP TABLE made_{tries}")
+        if what == "verifying" and frozen:
+            os.kill(frozen.pop(), signal.SIGCONT)
+
+    if ends:
+        assert prove(litestream, database, stage=migrate).contents.rows["t"] == 100
+        assert tries == 2
+    else:
+        with pytest.raises(proof.Undecided, match=r"could not be decided: that of .* in each of 5"):
+            prove(litestream, database, stage=migrate)
 
 
-def test_what_only_the_application_can_read_is_proved_as_far_as_can_be(
-    database: Path, tmp_path: Path, start: Start, run: Run
+def test_another_schema_is_found(
+    database: Path, store: Path, tmp_path: Path, start: Start, litestream: Litestream
+) -> None:
+    """Also while others write rows."""
+    start(database, "--to", store)
+
+    def damage(what: str, _done: int, _of: int) -> None:
+        if what == "verifying":
+            add(database, 1000)
+            [copy] = (tmp_path / "scratch").glob("*/restored")
+            with closing(stdlib.connect(copy)) as connection:
+                connection.execute("CREATE TABLE alien (x)")
+
+    (tmp_path / "scratch").mkdir()
+    with pytest.raises(NotProved, match="has another schema: table alien"):
+        prove(litestream, database, scratch=tmp_path / "scratch", stage=damage)
+
+
+def test_what_sqlite_takes_for_text_is_compared_byte_by_byte(
+    database: Path, store: Path, tmp_path: Path, start: Start, run: Run
 ) -> None:
     with closing(stdlib.connect(database)) as connection:
-        connection.create_function("own", 1, str, deterministic=True)
-        connection.execute("CREATE TABLE made (a, b AS (own(a)))")
-        connection.execute("INSERT INTO made VALUES (1)")
-        connection.execute("CREATE TABLE bytes (a)")
-        connection.execute("INSERT INTO bytes VALUES (CAST(x'ff41' AS TEXT))")
+        connection.execute("CREATE TABLE odd (x)")
+        connection.execute("INSERT INTO odd VALUES (CAST(x'ff00fe' AS TEXT)), (x'ff00fe')")
         connection.commit()
-    (tmp_path / "s").mkdir()
-    start(database, "--to", tmp_path / "s" / "app")
+    start(database, "--to", store)
     done = run("replicate", "verify", database, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["every_row_compared"] is False
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert json.loads(done.stdout)["every_row_compared"]
+    other = tmp_path / "other.db"
+    with (
+        closing(stdlib.connect(database)) as connection,
+        closing(stdlib.connect(other)) as changed,
+    ):
+        connection.backup(changed)
+        changed.execute("UPDATE odd SET x = CAST(x AS BLOB)")
+        changed.commit()
+    with closing(oxlite.connect(other, isolation_level=None)) as opened:
+        version = opened.execute("PRAGMA data_version").fetchone()[0]
+        before = operations.verification.contents(opened)
+        with pytest.raises(NotProved, match="odd has other rows"):
+            proof.compare_rows(opened, version, database, store_of(str(tmp_path)), before)
+
+
+def test_a_table_that_only_the_application_can_read_is_left_out(
+    database: Path, store: Path, start: Start, run: Run
+) -> None:
+    with closing(stdlib.connect(database)) as connection:
+        connection.create_function("twice", 1, lambda x: 2 * x, deterministic=True)
+        connection.execute("CREATE TABLE made (x, y GENERATED ALWAYS AS (twice(x)))")
+        connection.execute("INSERT INTO made VALUES (1)")
+        connection.commit()
+    start(database, "--to", store)
+    done = run("replicate", "verify", database, "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert not json.loads(done.stdout)["every_row_compared"]
+
+
+def test_what_is_found_later_than_allowed_is_too_far_behind(
+    database: Path, store: Path, start: Start, litestream: Litestream
+) -> None:
+    start(database, "--to", store)
+
+    def wait(what: str, _done: int, _of: int) -> None:
+        if what == "restoring":
+            time.sleep(1.5)
+
+    with pytest.raises(NotProved, match=r"only after [1-9][0-9.]* s, and 1 s are allowed"):
+        prove(litestream, database, seconds=1, stage=wait)
+
+
+def test_waiting_until_it_is_sent_is_a_part_of_the_time(
+    database: Path, store: Path, start: Start, litestream: Litestream
+) -> None:
+    replicator = start(database, "--to", store)
+    said = []
+    frozen = [replicator.process.pid, replicator.litestream()]
+    for one in frozen:
+        os.kill(one, signal.SIGSTOP)
+    try:
+        with pytest.raises(NotProved, match="never had what is written"):
+            prove(litestream, database, seconds=2, stage=lambda what, *_: said.append(what))
+    finally:
+        for one in frozen:
+            os.kill(one, signal.SIGCONT)
+    assert said.count("restoring") == 1
+
+
+def test_a_full_scratch_directory_is_no_damage(
+    database: Path, store: Path, tmp_path: Path, start: Start, litestream: Litestream
+) -> None:
+    start(database, "--to", store)
+    script = tmp_path / "litestream"
+    script.write_text(
+        f'#!/bin/sh\n[ "$1" = restore ] || exec {litestream.path} "$@"\n'
+        "echo 'write /tmp/x: no space left on device' >&2; exit 1\n"
+    )
+    script.chmod(0o755)
+    with pytest.raises(OSError, match="No space left") as caught:
+        prove(Litestream(str(script), litestream.version), database)
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_schedule_goes_on_while_nothing_can_be_found_out(
+    database: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        closing(sqlite3.connect(database, isolation_level=None)) as writer,
+        closing(oxlite.connect(database, timeout=0.01)) as other,
+    ):
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError) as locked:
+            other.execute("BEGIN IMMEDIATE")
+    slept: list[float] = []
+    sleep = time.sleep
+    # Other threads, of the progress that is shown, sleep for less.
+    monkeypatch.setattr(
+        time, "sleep", lambda seconds: slept.append(seconds) if seconds > 1 else sleep(seconds)
+    )
+    passing: list[Exception] = [
+        StoreUnreachable("no answer"),
+        locked.value,
+        proof.Undecided("a migration"),
+        OSError(errno.ENOSPC, "no room"),
+    ]
+    for error in passing:
+        failures = [error, NotProved("it is damaged")]
+
+        def fail(*_arguments: object, **_more: object) -> None:
+            raise failures.pop(0)  # noqa: B023 - used in this turn alone
+
+        monkeypatch.setattr("oxlite.replication.prove", fail)
+        done = run("replicate", "verify", database, "--every", "0.001")
+        assert done.returncode == 1, done.stderr
+        assert done.stdout == "Not proved: it is damaged\n"
+        assert f"Not proved yet: {error}" in done.stderr
+        assert failures == []
+        assert slept == [3.6]
+        slept.clear()
+        failures = [error]
+        assert run("replicate", "verify", database).returncode == 2
+    for error in (sqlite3.OperationalError("no such table"), FileNotFoundError(2, "none")):
+        failures = [error]
+        assert run("replicate", "verify", database, "--every", "0.001").returncode == 2
+
+
+def test_a_schedule_outlasts_a_store_that_is_away(
+    database: Path, store: Path, start: Start, tmp_path: Path
+) -> None:
+    replicator = start(database, "--to", store)
+    replicator.end()
+    store.parent.rename(tmp_path / "away")
+    words = ["replicate", "verify", str(database), "--every", "0.001", "--within", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "oxlite.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert "Not proved yet: there is no directory" in process.stderr.readline()
+            (tmp_path / "away").rename(store.parent)
+            assert process.wait(60) == 1  # nobody sends: it is found too far behind
+        finally:
+            process.kill()

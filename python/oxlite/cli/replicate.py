@@ -210,8 +210,8 @@ def _verify(
         typer.Option(
             min=0.001,
             metavar="HOURS",
-            help="Do it again and again, and end when the replica is wrong. A store that does not"
-            " answer, or a database that is locked, is said and tried again.",
+            help="Do it again and again, and end when the replica is found wrong. If the store does"
+            " not answer, or the database is locked, that is logged, and it goes on.",
             show_default=False,
         ),
     ] = None,
@@ -222,15 +222,16 @@ def _verify(
     The token is a row of the table oxlite_replica_proof.
 
     Exit code: 0 if it is proved, 1 if the replica is damaged, another one's or too far behind, 2 if
-    that cannot be found out, such as when the store does not answer.
+    that cannot be found out, such as when the store does not answer. With --every a store that does
+    not answer, and a lock, are no end: that counts as not proved yet, and status --proved-days
+    tells if it lasts.
 
     For example: oxlite replicate verify app.db
     """
     import time
 
-    from oxlite import sqlite3
     from oxlite.cli.output import print_json, scan_progress
-    from oxlite.replication import NoReplica, NotProved, StoreUnreachable, prove, store_of
+    from oxlite.replication import NoReplica, NotProved, prove, store_of
 
     litestream = _litestream(credentials)
     store = None if url is None else store_of(url)
@@ -246,10 +247,12 @@ def _verify(
             else:
                 typer.echo(f"Not proved: {error}")
             raise typer.Exit(1) from None
-        except (StoreUnreachable, sqlite3.OperationalError) as error:
-            if every is None:
+        except Exception as error:
+            if every is None or not _passes(error):
                 raise
-            typer.echo(f"Not known: {error}", err=True)
+            if as_json:
+                print_json({"proved": None, "why": str(error)})
+            typer.echo(f"Not proved yet: {error}", err=True)
             time.sleep(every * 3600)
             continue
         rows = sum(filter(None, proof.contents.rows.values()))
@@ -276,6 +279,22 @@ def _verify(
         if every is None:
             return
         time.sleep(every * 3600)
+
+
+def _passes(error: Exception) -> bool:
+    """Whether nothing is known now of a replica, and may be the next time."""
+    import errno
+
+    from oxlite import sqlite3
+    from oxlite.replication import StoreUnreachable
+    from oxlite.replication.proof import Undecided
+
+    if isinstance(error, sqlite3.OperationalError):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, StoreUnreachable | Undecided)
 
 
 @replicate.command("unit")

@@ -29,7 +29,6 @@ __all__ = [
     "Stage",
     "contents",
     "digest",
-    "lacks_a_function",
     "opened_untrusted",
     "quoted",
     "row_counts",
@@ -116,7 +115,7 @@ def verified(path: Path) -> Contents:
             try:
                 _look(connection, found)
             except sqlite3.OperationalError as error:
-                if not lacks_a_function(error):
+                if not _lacks_a_function(error):
                     raise
                 found = _found_by_table(connection)
             if found.errors:
@@ -204,7 +203,7 @@ def _found_by_table(connection: sqlite3.Connection) -> _Found:
         try:
             _look(connection, found, name)
         except sqlite3.OperationalError as error:
-            if not lacks_a_function(error):
+            if not _lacks_a_function(error):
                 raise
             found.unchecked.append(name)
             with suppress(sqlite3.OperationalError), _without_checks(connection):
@@ -221,7 +220,7 @@ def _without_checks(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("PRAGMA ignore_check_constraints = OFF")
 
 
-def lacks_a_function(error: sqlite3.Error) -> bool:
+def _lacks_a_function(error: sqlite3.Error) -> bool:
     """Whether it needs what only a program has."""
     said = str(error)
     return any(
@@ -272,7 +271,7 @@ def _row_count(connection: sqlite3.Connection, name: str) -> int | None:
         sql = f"SELECT count(*) FROM {quoted(name)} NOT INDEXED"
         return int(connection.execute(sql).fetchone()[0])
     except sqlite3.OperationalError as error:
-        if not lacks_a_function(error):
+        if not _lacks_a_function(error):
             raise
         return None
 

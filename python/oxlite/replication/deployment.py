@@ -4,11 +4,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from oxlite.replication.errors import ReplicationError
+from oxlite.replication.replica import refuse_path
 from oxlite.replication.store import store_of
 
-__all__ = ["entry_point", "systemd_unit"]
+__all__ = ["STOP_SECONDS", "entry_point", "systemd_unit"]
+
+STOP_SECONDS: Final = 150
+"""After which a stop is a kill: 60 s for the application to end (gunicorn gives its requests 30),
+40 s to send the last, 40 s for Litestream's own end (``Pace.ends_within``), and 10 s to spare."""
 
 
 def systemd_unit(
@@ -30,27 +36,31 @@ def systemd_unit(
             hands it on.
 
     Raises:
-        ReplicationError: ``to`` is no place, or a word has a line break in it.
+        ReplicationError: ``to`` is no place, Litestream cannot open a database of such a path, or a
+            line of the unit would have a line break in it, or go on in the next one.
     """
     given = ["--credentials", "${CREDENTIALS_DIRECTORY}/replica"] if credentials else []
     words = _words(databases, to, given, command)
     lines = [
         "[Unit]",
         f"Description={'Application and replication' if command else 'Replication'} of"
-        f" {_plain(', '.join(path.name for path in databases))}",
+        f" {_as_it_is(', '.join(path.name for path in databases))}",
         "Wants=network-online.target",
         "After=network-online.target",
         "",
         "[Service]",
         "Type=exec",
-        *([f"User={_plain(user)}"] if user else []),
-        *([f"LoadCredential=replica:{_plain(credentials.absolute())}"] if credentials else []),
-        f"WorkingDirectory={_plain(Path.cwd())}",
+        *([f"User={_as_it_is(user)}"] if user else []),
+        *(
+            [f"LoadCredential=replica:{_as_it_is(str(credentials.absolute()))}"]
+            if credentials
+            else []
+        ),
+        f"WorkingDirectory={_as_it_is(str(Path.cwd()))}",
         f"ExecStart={' '.join(map(_systemd_quoted, words))}",
-        "# What was committed last is sent before it ends.",
+        "# The application ends first; then what it has committed last is sent, up to 80 s long.",
         "KillMode=mixed",
-        "# The application's own time to end, 40 s for the last, and 40 s for Litestream to end.",
-        "TimeoutStopSec=120",
+        f"TimeoutStopSec={STOP_SECONDS}",
         "# If the store does not answer it does not begin, and is tried again.",
         "Restart=on-failure",
         "RestartSec=5",
@@ -60,6 +70,8 @@ def systemd_unit(
     ]
     if any("\n" in line or "\0" in line for line in lines):
         raise ReplicationError("a word of a unit has no line break in it")
+    if any(line.endswith("\\") for line in lines):
+        raise ReplicationError("a name at the end of a unit's line has no backslash at its end")
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +79,7 @@ def entry_point(databases: Sequence[Path], to: str) -> str:
     """A script for a container's ``ENTRYPOINT``: its arguments are the application.
 
     Raises:
-        ReplicationError: ``to`` is no place.
+        ReplicationError: ``to`` is no place, or Litestream cannot open a database of such a path.
     """
     words = _words(databases, to, [], ())
     words[0] = "oxlite"  # where the image has it
@@ -84,15 +96,17 @@ def _words(
     if not databases:
         raise ReplicationError("there is nothing to replicate: name a database")
     store_of(to)
+    for path in databases:
+        refuse_path(path.absolute())
     program = Path(sys.executable).with_name("oxlite")
     words = [str(program), "replicate", *(str(path.absolute()) for path in databases)]
     words += ["--to", to, *more]
     return [*words, "--", *command] if command else words
 
 
-def _plain(value: object) -> str:
-    """A value in which systemd is to replace nothing."""
-    return str(value).replace("%", "%%")
+def _as_it_is(text: str) -> str:
+    """A value of a unit in which systemd reads no specifier: ``%n`` is a file's name here."""
+    return text.replace("%", "%%")
 
 
 def _systemd_quoted(word: str) -> str:
@@ -102,6 +116,7 @@ def _systemd_quoted(word: str) -> str:
     """
     if word.startswith("${CREDENTIALS_DIRECTORY}/"):
         return word
-    text = _plain(word).replace("\\", "\\\\").replace('"', r"\"").replace("$", "$$")
+    text = word.replace("\\", "\\\\").replace('"', r"\"").replace("$", "$$")
+    text = _as_it_is(text)
     is_plain = text and not any(character in text for character in " \t'\";\\")
     return text if is_plain else f'"{text}"'

@@ -15,19 +15,26 @@ from oxlite.replication.errors import LitestreamFailed, ReplicationError, StoreU
 from oxlite.replication.litestream import Litestream
 from oxlite.replication.store import Store, store_of
 
-__all__ = ["ANSWERS_WITHIN_SECONDS", "Held", "Replica", "held", "refuse_lacking", "replicas_of"]
-
-_WHOLE: Final = 9
-"""Litestream's level of whole copies."""
-
-_MEANS_ANOTHER: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
-"""Litestream (0.5.17) puts a path into a URI as it is, and would open, and write, another file."""
-
-_KEPT: Final = re.compile(r"\.before-\d")
-"""In the name of what a restore has kept (``oxlite.operations.restore``)."""
+__all__ = [
+    "ANSWERS_WITHIN_SECONDS",
+    "Held",
+    "Replica",
+    "Span",
+    "held",
+    "refuse_lacking",
+    "refuse_path",
+    "replicas_of",
+]
 
 ANSWERS_WITHIN_SECONDS: Final = 30.0
 """How long a store is waited for."""
+
+_WHOLE_LEVEL: Final = 9
+"""Of whole copies (Litestream's ``SnapshotLevel``)."""
+
+_READ_AS_URI: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
+_KEPT: Final = re.compile(r"\.before-\d{8}T\d{6}Z(-\d+)?$")
+"""How ``oxlite.operations.restore`` names what it has replaced (``partial.timed_path``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,22 @@ class Replica:
     store: Store
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """What one file of a place has.
+
+    Attributes:
+        level: 0 if it is one transaction as it was sent, 9 if it is a whole copy; in between it was
+            put together of those of the level below.
+        first: The number of its first transaction.
+        last: That of its last.
+    """
+
+    level: int
+    first: int
+    last: int
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """What a place has of a database.
@@ -55,7 +78,7 @@ class Held:
         files: Of how many files it is made.
         size: Of them all, in bytes.
         single: Size and time of each file that has one transaction as it was sent, by its number.
-        spans: Level, first and last transaction of each file.
+        spans: What each file has.
     """
 
     last_transaction: int
@@ -65,22 +88,7 @@ class Held:
     files: int
     size: int
     single: dict[int, tuple[int, datetime]] = field(default_factory=dict, repr=False)
-    spans: Sequence[tuple[int, int, int]] = field(default=(), repr=False)
-
-    @property
-    def gap(self) -> int | None:
-        """The number of a transaction that a restore lacks, though later ones are there.
-
-        It begins with the newest whole copy, or with the first transaction of all, and goes on by
-        any file that leads further (Litestream 0.5.17, ``CalcRestorePlan``).
-        """
-        reached = max((last for level, _first, last in self.spans if level == _WHOLE), default=0)
-        parts = sorted((first, last) for level, first, last in self.spans if level != _WHOLE)
-        for first, last in parts:
-            if first > reached + 1:
-                return reached + 1
-            reached = max(reached, last)
-        return None
+    spans: tuple[Span, ...] = field(default=(), repr=False)
 
     @property
     def ahead(self) -> int | None:
@@ -90,6 +98,25 @@ class Held:
         """
         sent = max(self.single, default=0)
         return self.last_transaction if self.last_transaction > sent else None
+
+    @property
+    def gap(self) -> int | None:
+        """The first transaction that a restore could not reach, though a later one is there.
+
+        ``None`` if all is whole. A restore goes as Litestream's does (0.5.17: ``CalcRestorePlan``):
+        it begins with the newest whole copy, or with nothing, and goes on with the file that
+        reaches furthest of those that begin no later than right after what it has. It takes no
+        older whole copy. What is in the files is not looked at.
+        """
+        whole = [(span.first, span.last) for span in self.spans if span.level == _WHOLE_LEVEL]
+        reached = max(whole)[1] if whole else 0
+        # By its first transaction a file that is passed over has to be looked at once only.
+        left = sorted((span.first, span.last) for span in self.spans if span.level != _WHOLE_LEVEL)
+        for first, last in left:
+            if first > reached + 1:
+                return reached + 1
+            reached = max(reached, last)
+        return None
 
 
 def replicas_of(
@@ -101,33 +128,29 @@ def replicas_of(
         databases: Their files. One of them is replicated to ``to`` itself, several below it, each
             by its file's name.
         to: A URL that Litestream takes, or a directory.
-        directory: All databases that are in it now are meant as well, each below ``to``; but for
-            those that restores have kept.
+        directory: All databases that are in it now are meant as well, each below ``to``. What a
+            restore has kept there (``NAME.before-TIME``) is none.
 
     Raises:
-        ReplicationError: There is none, two would have one place, ``to`` is no place, or one has a
-            path by which Litestream would open another file.
+        ReplicationError: There is none, one is no database, Litestream cannot open one of such a
+            path, two would have one place, or ``to`` is no place.
     """
     store = store_of(to)
     every = [path.resolve() for path in databases]
     if directory is not None:
         if not directory.is_dir():
             raise ReplicationError(f"{directory} is no directory")
-        every += [path.resolve() for path in sorted(directory.iterdir()) if _is_meant(path)]
+        every += [path.resolve() for path in sorted(directory.iterdir()) if _is_database(path)]
     unique = list(dict.fromkeys(every))
     if not unique:
         raise ReplicationError(
-            "there is nothing to replicate: name a database, or a directory that has some (one that"
-            " is to be restored if it is missing has to be named)"
+            "there is nothing to replicate: name a database, or a directory that has some now. One"
+            " that is missing is restored only if it is named; or bring it back by oxlite restore"
+            " --from URL/NAME"
         )
     for path in unique:
-        _refuse_path(path)
-        if path.exists() and not path.is_file():
-            raise ReplicationError(f"{path} is no file")
-        if path.exists() and not (_is_database(path) or path.stat().st_size == 0):
-            raise ReplicationError(f"{path} is no database")
-        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
-            raise ReplicationError(f"{path} cannot be read and written by this user: it must be")
+        refuse_path(path)
+        _refuse_file(path)
         if not path.parent.is_dir():
             raise ReplicationError(f"there is no directory {path.parent}")
         most = name_bytes_in(path.parent, litestream_directory(Path("x")).name[:-1])
@@ -165,11 +188,13 @@ def held(
             ["ltx", "-level", "all", "-json", store.url], seconds=seconds, what=what
         )
         files, single, spans = [], {}, []
+        # The levels are listed from the lowest on, and nothing is deleted before what replaces it
+        # is there, on a higher one: so a list that is made meanwhile has no gap either.
         for one in json.loads(printed):
             transaction, size = int(one["max_txid"], 16), int(one["size"])
             at = datetime.fromisoformat(one["timestamp"]).astimezone(UTC)
             files.append((transaction, at, size))
-            spans.append((int(one["level"]), int(one["min_txid"], 16), transaction))
+            spans.append(Span(int(one["level"]), int(one["min_txid"], 16), transaction))
             if one["level"] == 0:
                 single[transaction] = (size, at)
     except StoreUnreachable:
@@ -192,7 +217,7 @@ def held(
         len(files),
         sum(size for *_rest, size in files),
         single,
-        spans,
+        tuple(sorted(spans)),
     )
 
 
@@ -209,34 +234,64 @@ def refuse_lacking(store: Store) -> None:
         )
 
 
-def _refuse_path(path: Path) -> None:
-    text = str(path)
+def refuse_path(path: Path) -> None:
+    """See that Litestream opens the file that is meant.
+
+    It puts the path as it is into a URI (0.5.17), in which some characters are no part of a path:
+    it would open another file, and write to it. And its configuration is text.
+
+    Args:
+        path: Of a database, absolute and resolved.
+
+    Raises:
+        ReplicationError: It would not.
+    """
+    shown = harmless(str(path))
     try:
-        text.encode()
-    except UnicodeEncodeError:
+        os.fsencode(path).decode()
+    except UnicodeDecodeError:
         raise ReplicationError(
-            f"{harmless(text)} is no UTF-8, and Litestream is told of paths as text: rename it"
+            f"{shown} has bytes in it that are not UTF-8, and Litestream is told paths as text:"
+            " rename the file, or the directory that has them"
         ) from None
-    found = _MEANS_ANOTHER.search(text)
+    found = _READ_AS_URI.search(str(path))
     if found is not None:
         raise ReplicationError(
-            f"{text} has {found[0]!r} in it, by which Litestream would open another file: rename"
-            " it, or move it into another directory"
+            f"{shown} has {found[0]} in it, and Litestream would open another file: it reads ?, #,"
+            " and % before two hexadecimal digits as in a URL; rename the file, or the directory"
+            " that has it in its name"
         )
 
 
-def _is_meant(path: Path) -> bool:
-    return _KEPT.search(path.name) is None and _is_database(path)
+def _refuse_file(path: Path) -> None:
+    """See that a file that is there is a database, or may become one, and that it can be written.
+
+    Raises:
+        ReplicationError: It is none, or cannot be.
+    """
+    shown = harmless(str(path))
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise ReplicationError(f"{shown} is no file")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise ReplicationError(
+            f"{shown} cannot be read and written by this user: replicate as the application's user,"
+            " or give this one the rights to it"
+        )
+    with path.open("rb") as file:
+        begin = file.read(len(MAGIC))
+    if begin not in (b"", MAGIC):
+        raise ReplicationError(
+            f"{shown} is no database: name another file, or move this one away if a database is to"
+            " be made or restored there"
+        )
 
 
 def _is_database(path: Path) -> bool:
-    """Whether it is a file that begins as a database does.
-
-    Raises:
-        ReplicationError: It cannot be read.
-    """
+    """Whether it is a file that begins as a database does; one that cannot be read is none."""
     try:
-        if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or not path.is_file() or _KEPT.search(path.name):
             return False
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

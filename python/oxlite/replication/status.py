@@ -18,8 +18,9 @@ Health: TypeAlias = Literal["well", "unproved", "behind", "failing", "stopped", 
 
 _BEHIND_SECONDS: Final = 60.0
 _DAY_SECONDS: Final = 86400.0
-_AHEAD_SECONDS: Final = 5.0
-"""What is said to be later than this from now was noted by a clock that was ahead."""
+_FUTURE_SECONDS: Final = 5.0
+"""A time that is later than now by more was noted by a clock that has been set back since: how long
+ago that was is not known. By less, clocks are corrected while they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ class Status:
             ``"stopped"``: nobody replicates it now; ``"never"``: nobody has from here.
         store: Where to.
         behind_seconds: All that was committed so long ago is in the store; less may be missing.
-            ``None`` if that is not known.
+            ``None`` if that is not known: nothing was sent yet, or the clock was set back since.
         failure: Why it cannot send.
         failing_seconds: Since when, if it cannot.
         restarts: How often Litestream was begun again since it was last well for a minute.
         process_id: Of who replicates.
         proved_at: When a restore was last proved (``oxlite replicate verify``), in seconds since
-            1970.
+            1970. ``None`` if none was, or if that time is in the future: the clock was set back.
         proved_behind_seconds: How far behind the replica was then.
     """
 
@@ -96,12 +97,15 @@ def replication_status(
     if not path.is_file():
         raise ReplicationError(f"there is no database {path}")
     proved = last_proof(path)
-    proved_at, proved_behind = (None, None) if proved is None else proved
+    now = time.time()
+    if proved is None or _ago_of(proved[0], now) is None:
+        proved_at, proved_behind = None, None
+    else:
+        proved_at, proved_behind = proved
     state = read_state(path)
     if state is None:
         return Status(path, "never", proved_at=proved_at, proved_behind_seconds=proved_behind)
-    now = time.time()
-    behind = None if state.sent_at is None else _since(state.sent_at, now)
+    behind = None if state.sent_at is None else _ago_of(state.sent_at, now)
     is_running = is_claimed(path)
     health: Health = "well"
     if not is_running:
@@ -111,9 +115,7 @@ def replication_status(
     elif behind is None or behind > behind_seconds:
         health = "behind"
     elif proved_days is not None and (
-        proved_at is None
-        or (ago := _since(proved_at, now)) is None
-        or ago > proved_days * _DAY_SECONDS
+        proved_at is None or now - proved_at > proved_days * _DAY_SECONDS
     ):
         health = "unproved"
     return Status(
@@ -128,11 +130,6 @@ def replication_status(
         proved_at,
         proved_behind,
     )
-
-
-def _since(moment: float, now: float) -> float | None:
-    """How long that is ago, in seconds; ``None`` if it was noted by a clock that was ahead."""
-    return None if moment > now + _AHEAD_SECONDS else max(0.0, now - moment)
 
 
 def status_as_text(status: Status) -> str:
@@ -150,6 +147,8 @@ def status_as_text(status: Status) -> str:
     lines = [f"{status.database}: {first}"]
     if status.behind_seconds is not None:
         lines.append(f"All that was committed {_ago(status.behind_seconds)} is in the store.")
+    elif status.health == "behind":
+        lines.append("How far is not known: nothing was sent yet, or the clock was set back.")
     if status.failing_seconds is not None:
         lines.append(f"It has failed since {_ago(status.failing_seconds)}.")
     if status.restarts:
@@ -158,7 +157,7 @@ def status_as_text(status: Status) -> str:
         lines.append(f"Not proved yet: oxlite replicate verify {shlex.quote(str(status.database))}")
     else:
         lines.append(
-            f"A restore was proved {_ago(now - status.proved_at)},"
+            f"A restore was proved {_ago(max(0.0, now - status.proved_at))},"
             f" {status.proved_behind_seconds or 0:.1f} s behind."
         )
     return "\n".join(lines)
@@ -189,6 +188,11 @@ def status_as_prometheus(status: Status) -> str:
             lines += [f"# HELP {full} {what}", f"# TYPE {full} gauge"]
             lines.append(f'{full}{{database="{label}"}} {value}')
     return "\n".join(lines) + "\n"
+
+
+def _ago_of(moment: float, now: float) -> float | None:
+    """How long ago a moment was, in seconds; ``None`` if it is in the future."""
+    return None if moment > now + _FUTURE_SECONDS else max(0.0, now - moment)
 
 
 def _ago(seconds: float) -> str:

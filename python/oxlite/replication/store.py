@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit, urlunsplit
 
 from oxlite import harmless
 from oxlite.replication.errors import ReplicationError
@@ -21,11 +21,14 @@ SCHEMES: Final = ("file", "s3", "gs", "abs", "sftp", "nats", "oss", "webdav", "w
 """What Litestream has a client for."""
 
 _SECRET: Final = re.compile(
-    r"key|secret|token|pass|sas|jwt|seed|cred|auth|sig(?:nature)?\b", re.IGNORECASE
+    r"key|secret|token|pass|auth|sas|jwt|seed|cred|signature|(?<![a-z])sig(?![a-z])", re.IGNORECASE
 )
+"""A query's names whose values are secrets: ``sig`` is that of a pasted SAS, ``sign-payload`` is
+none."""
+
 _NOT_SECRET: Final = frozenset({"sse-kms-key-id", "host-key"})
-_HAVE_USERS: Final = frozenset({"sftp", "webdav", "webdavs"})
-"""Of others a name without a password is a token."""
+_TOKEN_AS_USER: Final = frozenset({"nats"})
+"""Where a user without a password is a token. Elsewhere it is a name (sftp, webdav, abs)."""
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -47,7 +50,9 @@ class Store:
     def directory(self) -> Path | None:
         """The directory it is in, if it is one of this machine's."""
         parts = urlsplit(self.url)
-        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+        if parts.scheme != "file":
+            return None
+        return Path(os.fsdecode(unquote_to_bytes(os.fsencode(parts.path))))
 
     @property
     def shown(self) -> str:
@@ -70,7 +75,7 @@ class Store:
     def below(self, name: str) -> "Store":
         """The place of that name in this one, for a database among several."""
         parts = urlsplit(self.url)
-        path = f"{parts.path.rstrip('/')}/{quote(name)}"
+        path = f"{parts.path.rstrip('/')}/{quote(os.fsencode(name))}"
         return Store(urlunsplit(parts._replace(path=path)), made=self.made + 1)
 
     def lacking(self) -> Path | None:
@@ -100,18 +105,18 @@ def store_of(text: str) -> Store:
     try:
         parts = urlsplit(text)
         secrets = parts.password is not None
+        secrets |= parts.username is not None and parts.scheme in _TOKEN_AS_USER
         arguments = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:  # what it says may have credentials in it
+    except ValueError:  # whose text may have credentials in it
         raise ReplicationError(
-            "where the replica is to be is no URL: it is such as s3://bucket/app, or the path of a"
-            " directory"
+            "where the replica is to be is no URL: write it as SCHEME://HOST/PATH, such as"
+            " s3://bucket/app"
         ) from None
     if parts.scheme not in SCHEMES:
         raise ReplicationError(
             f"Litestream knows no {harmless(parts.scheme)}://: one of {', '.join(SCHEMES)}, or the"
             " path of a directory"
         )
-    secrets |= parts.username is not None and parts.scheme not in _HAVE_USERS
     secrets |= any(_SECRET.search(name) and name not in _NOT_SECRET for name, _value in arguments)
     if secrets:
         raise ReplicationError(
@@ -120,6 +125,6 @@ def store_of(text: str) -> Store:
         )
     if not parts.path.strip("/"):
         raise ReplicationError(
-            f"{harmless(text)} names no place in the store: add a path, such as /app"
+            f"{Store(text).shown} names no place in the store: add a path, such as /app"
         )
     return Store(text)
