@@ -37,6 +37,23 @@ class Outcome:
     errors: Counter[str] = field(default_factory=Counter)
     differences: list[tuple[Call, Any, Any]] = field(default_factory=list)
 
+    def counted(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of Django's, whose calls are counted."""
+
+        def call(*arguments: Any) -> Any:  # noqa: ANN401 - whatever SQLite has
+            self.originals[name] += 1
+            return original(*arguments)
+
+        return call
+
+    def compare(self, call: Call, ours: sqlite3.Connection, theirs: sqlite3.Connection) -> None:
+        """Make a call on both."""
+        expected = outcome(theirs, call)
+        self.calls[call[0]] += 1
+        self.errors[call[0]] += issubclass(expected[0], Exception)
+        if (actual := outcome(ours, call)) != expected:
+            self.differences.append((call, expected, actual))
+
 
 def with_originals() -> sqlite3.Connection:
     """A connection with Django's functions in Python."""
@@ -84,23 +101,12 @@ def compare(count: int, seed: int, told: Callable[[int], None] = lambda _: None)
     """Make so many calls on both; ``told`` hears now and then how many there were."""
     found = Outcome()
 
-    def counted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:  # noqa: ANN401 - whatever SQLite has
-            found.originals[name] += 1
-            return original(*arguments)
-
-        return call
-
-    ours = with_ours({name: counted(name, original) for name, original in ORIGINALS.items()})
+    ours = with_ours({name: found.counted(name, original) for name, original in ORIGINALS.items()})
     theirs = with_originals()
     calls = Calls(seed)
     for number in range(count):
         call = calls.next()
-        expected = outcome(theirs, call)
-        found.calls[call[0]] += 1
-        found.errors[call[0]] += issubclass(expected[0], Exception)
-        if (actual := outcome(ours, call)) != expected:
-            found.differences.append((call, expected, actual))
+        found.compare(call, ours, theirs)
         if number % 10_000 == 0:
             told(number)
     ours.close()

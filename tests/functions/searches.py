@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.functions.calls import Value
-from tests.functions.comparison import Outcome, outcome
+from tests.functions.comparison import Outcome
 
 from oxlite import sqlite3
 from oxlite._native import create_pattern_function
@@ -86,22 +86,13 @@ def compare_searches(count: int, seed: int) -> Outcome:
     """Search so many random patterns, each in a few texts, by both."""
     found = Outcome()
 
-    def counted(pattern: Any, text: Any) -> Any:  # noqa: ANN401 - whatever SQLite has
-        found.originals["regexp"] += 1
-        return REGEXP(pattern, text)
-
-    ours = with_pattern_function(counted, is_ours=True)
+    ours = with_pattern_function(found.counted("regexp", REGEXP), is_ours=True)
     theirs = with_pattern_function(REGEXP, is_ours=False)
     source = _Source(seed)
     for _ in range(count // 4):
         pattern = source.pattern()
         for _ in range(4):
-            call = ("regexp", (pattern, source.text()))
-            expected = outcome(theirs, call)
-            found.calls["regexp"] += 1
-            found.errors["regexp"] += issubclass(expected[0], Exception)
-            if (actual := outcome(ours, call)) != expected:
-                found.differences.append((call, expected, actual))
+            found.compare(("regexp", (pattern, source.text())), ours, theirs)
     ours.close()
     theirs.close()
     return found

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.functions.calls import Call, Value
-from tests.functions.comparison import Outcome, outcome
+from tests.functions.comparison import Outcome
 
 from oxlite import sqlite3
 from oxlite._native import create_small_functions
@@ -102,14 +102,7 @@ def compare_texts(count: int, seed: int, encoding: str = "UTF-8") -> Outcome:
     """Make so many random calls on both."""
     found = Outcome()
 
-    def counted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:  # noqa: ANN401 - whatever SQLite has
-            found.originals[name] += 1
-            return original(*arguments)
-
-        return call
-
-    functions = {name: counted(name, original) for name, original in SMALL.items()}
+    functions = {name: found.counted(name, original) for name, original in SMALL.items()}
     ours = with_small_functions(functions, are_ours=True, encoding=encoding)
     theirs = with_small_functions(SMALL, are_ours=False, encoding=encoding)
     for connection in (ours, theirs):
@@ -117,11 +110,7 @@ def compare_texts(count: int, seed: int, encoding: str = "UTF-8") -> Outcome:
     source = _Source(seed)
     for _ in range(count):
         call = source.call()
-        expected = outcome(theirs, call)
-        found.calls[call[0]] += 1
-        found.errors[call[0]] += issubclass(expected[0], Exception)
-        if (actual := outcome(ours, call)) != expected:
-            found.differences.append((call, expected, actual))
+        found.compare(call, ours, theirs)
     ours.close()
     theirs.close()
     return found
