@@ -38,17 +38,23 @@ impl ActivityWatcher {
         let path = beside::activity(&database);
         let began = Instant::now();
         while began.elapsed() < OPENING_AT_MOST {
-            let file = LockFile::open_for_notes(&path, &database).map_err(|error| {
-                let path = path.to_string_lossy();
-                io::Error::new(error.kind(), format!("{}: {error}", harmless(&path)))
-            })?;
-            // Else the last watcher takes it away.
-            if file.try_lock(WATCHERS, true)? && file.is_at(&path) {
-                return Ok(Self {
-                    database,
-                    path,
-                    file,
-                });
+            match LockFile::open_for_notes(&path, &database) {
+                // Else the last watcher takes it away.
+                Ok(file) if file.try_lock(WATCHERS, true)? && file.is_at(&path) => {
+                    return Ok(Self {
+                        database,
+                        path,
+                        file,
+                    });
+                }
+                Ok(_) => {}
+                // It was there when it was to be made, and gone when it was to be opened.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let path = path.to_string_lossy();
+                    let said = format!("{}: {error}", harmless(&path));
+                    return Err(io::Error::new(error.kind(), said));
+                }
             }
             std::thread::sleep(PAUSE);
         }
