@@ -295,6 +295,7 @@ __all__ = [
     "prepare_notifications",
     "profiles",
     "read_changeset",
+    "refuse_writes",
     "register_adapter",
     "register_converter",
     "shared_commit_group",
@@ -587,6 +588,9 @@ def latest_rowid(connection: Connection) -> int | None:
 
 def only_read(connection: Connection) -> None:
     """Has a connection only read, until it is closed."""
+
+def refuse_writes(connection: Connection, refuses: bool) -> None:
+    """Has a connection refuse what writes, or not any more: `PRAGMA query_only`, set."""
 
 def invert_changeset(changeset: Buffer, /) -> bytes:
     """The changeset that undoes `changeset`. A patchset cannot be inverted, since it lacks old

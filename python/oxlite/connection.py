@@ -20,6 +20,7 @@ __all__ = [
     "connect",
     "driver_connection",
     "only_read",
+    "refuse_writes",
 ]
 
 
@@ -207,6 +208,23 @@ def confine(connection: Connection, to_this_thread: bool) -> None:
         to_this_thread: Whether only this thread does.
     """
     _native.confine(driver_connection(connection), to_this_thread)
+
+
+def refuse_writes(connection: Connection, refuses: bool) -> None:
+    """Have a connection refuse to write, or not any more: ``PRAGMA query_only``, set.
+
+    Running that pragma would have SQLite prepare every statement anew, and this does not.
+
+    Args:
+        connection: What ``connect`` has returned, or whoever has wrapped it.
+        refuses: Whether it refuses.
+
+    Raises:
+        oxlite.sqlite3.ProgrammingError: The connection is closed, or belongs to another process.
+
+    Source: https://sqlite.org/pragma.html#pragma_query_only
+    """
+    _native.refuse_writes(driver_connection(connection), refuses)
 
 
 def only_read(connection: Connection) -> None:

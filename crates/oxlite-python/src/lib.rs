@@ -213,6 +213,16 @@ mod native {
         connection.get().only_read(connection.py())
     }
 
+    /// Has a connection refuse what writes, or not any more: `PRAGMA query_only`, set.
+    #[pyfunction]
+    fn refuse_writes(connection: &Bound<'_, Connection>, refuses: bool) -> PyResult<()> {
+        let py = connection.py();
+        connection.get().on_locked(py, |_, locked| {
+            let done = locked.refuse_writes(refuses);
+            done.map_err(|error| crate::error::from_sqlite(py, &error))
+        })
+    }
+
     /// A text that others have written, for a terminal or a log: on one line, and with nothing in it that a
     /// terminal obeys. What is no Unicode (a surrogate) is written out as well.
     #[pyfunction]

@@ -104,6 +104,17 @@ impl Locked<'_> {
         Ok(())
     }
 
+    /// Has the connection refuse what writes, or not any more: it sets `PRAGMA query_only`, and no statement is
+    /// prepared anew for that.
+    pub fn refuse_writes(&self, refuses: bool) -> Result<()> {
+        // The pragma acts while it is prepared. Running it would do no more than expire all other statements.
+        let pragma = match refuses {
+            true => "PRAGMA query_only = ON",
+            false => "PRAGMA query_only = OFF",
+        };
+        self.silently(|| self.prepare(pragma, false)).map(drop)
+    }
+
     /// A connection that only reads makes no checkpoint from now on, whoever asks for one.
     pub fn leave_log(&self) {
         self.callbacks().only_reading.leaves_log.set(true);

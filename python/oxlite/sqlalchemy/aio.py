@@ -25,6 +25,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.util import await_only
 
 from oxlite import aio, sqlite3
+from oxlite.connection import refuse_writes
 from oxlite.sqlalchemy import dbapi
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 from oxlite.sqlalchemy.functions import create_regexp
@@ -327,6 +328,10 @@ class SQLiteDialect_oxlite_async(SQLiteDialect_oxlite):
     supports_statement_cache = True
     supports_server_side_cursors = True
     execution_ctx_cls = _ExecutionContext
+
+    def _refuse_writes(self, connection: Any, refuses: bool) -> None:
+        """Have a connection refuse to write, or not any more, in one turn."""
+        connection.run(refuse_writes, refuses)
 
     @classmethod
     def get_async_dialect_cls(cls, url: URL) -> type[SQLiteDialect_oxlite]:

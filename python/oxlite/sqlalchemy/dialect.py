@@ -28,6 +28,7 @@ from sqlalchemy.sql.selectable import GenerativeSelect
 
 import oxlite
 from oxlite import sqlite3
+from oxlite.connection import refuse_writes
 from oxlite.sqlalchemy.arrays import (
     TYPE_NAME,
     ArrayAsText,
@@ -127,7 +128,7 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             # SQLAlchemy compares it with what get_isolation_level() answers.
             isolation_level = cast(IsolationLevel, isolation_level.replace("_", " ").upper())
         super().__init__(isolation_level=isolation_level, **kwargs)
-        self.transactions = Transactions()
+        self.transactions = Transactions(self._refuse_writes)
         self.engine_level: str = isolation_level or DEFAULT
         self.reader: Engine | None = None
 
@@ -345,6 +346,10 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             cursor.executemany(statement, parameters)
         except sqlite3.OperationalError as error:
             self._raise_explained(error, cursor)
+
+    def _refuse_writes(self, connection: DriverConnection, refuses: bool) -> None:
+        """Have a connection refuse to write, or not any more."""
+        refuse_writes(cast(Any, connection), refuses)
 
     def _lock(self, connection: DriverConnection) -> None:
         """Begin to write, which is what FOR UPDATE comes to.

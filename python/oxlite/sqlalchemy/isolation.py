@@ -27,6 +27,7 @@ Sources: https://sqlite.org/lang_transaction.html, https://sqlite.org/isolation.
 """
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -99,6 +100,9 @@ LEVELS: Final = {
 class Transactions:
     """The level of each connection of an engine, and the beginning of its transactions.
 
+    Args:
+        refuse_writes: Has a connection refuse to write, or not any more, as it is told.
+
     Attributes:
         any_begins_at_start: Whether a connection was ever at a level that begins its transactions
             at the start. If not, none has to be looked for.
@@ -106,7 +110,8 @@ class Transactions:
             executed on them, so nothing is switched on or off.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refuse_writes: Callable[[DriverConnection, bool], None]) -> None:
+        self._refuse_writes = refuse_writes
         self.only_reads = False
         self.any_begins_at_start = False
         self._levels: WeakKeyDictionary[DriverConnection, str] = WeakKeyDictionary()
@@ -145,7 +150,7 @@ class Transactions:
         if self.is_read_only(connection) == value:
             return
         if not self.only_reads:
-            connection.execute(f"PRAGMA query_only = {value:d}")
+            self._refuse_writes(connection, value)
         self._read_only[connection] = value
         self._set_beginnings(connection)
 

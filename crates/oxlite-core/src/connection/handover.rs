@@ -17,7 +17,6 @@ use super::Connection;
 use crate::error::Result;
 
 const HAS_TEMPORARY_TABLES: &str = "SELECT 1 FROM sqlite_temp_schema LIMIT 1";
-const QUERY_ONLY: [&str; 2] = ["PRAGMA query_only = 0", "PRAGMA query_only = 1"];
 
 /// Whether a connection is as it was prepared.
 #[derive(Default)]
@@ -62,8 +61,7 @@ impl Connection {
             return None;
         }
         let was_query_only = self.changes.was_query_only.load(Ordering::Relaxed);
-        self.run(&locked, QUERY_ONLY[usize::from(was_query_only)])
-            .ok()?;
+        locked.refuse_writes(was_query_only).ok()?;
         locked.set_last_insert_rowid(0);
         let _until_then = self.interrupting.lock();
         self.is_over.store(true, Ordering::Relaxed);
