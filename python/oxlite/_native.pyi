@@ -244,6 +244,7 @@ __all__ = [
     "Loan",
     "LockedError",
     "Mailbox",
+    "NativeConverter",
     "NotSupportedError",
     "NotificationsLost",
     "OperationalError",
@@ -1534,6 +1535,21 @@ def create_pattern_function(
     called. With `searches_integers` an integer is searched as the text that it is written
     as.
     """
+
+@final
+class NativeConverter:
+    """A converter for `register_converter`: of `bool`, `date`, `time` or `datetime`, as `kind`
+    says.
+
+    A `bool` is whether the bytes are `1`. Of the others they are `2026-11-26`, `01:02:03`
+    with up to six digits after a point, or both with a space between them; `original` is
+    called with all else.
+
+    Raises `ValueError` for any other kind.
+    """
+    def __new__(cls, kind: str, original: Callable[[bytes], object], /) -> Self: ...
+    def __call__(self, stored: bytes, /) -> object:
+        """What the original makes of the bytes."""
 
 @final
 class Pattern:

@@ -20,7 +20,7 @@ use crate::gil::{Hold, at_the_end, detached};
 use crate::lock::lock;
 use crate::row::{Row, refuse_other_rows};
 use crate::signature::wrong_type;
-use crate::values::TextFactory;
+use crate::values::{RowTuple, TextFactory};
 
 /// A cursor over a connection, as PEP 249 and the standard library define it.
 #[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
@@ -172,26 +172,30 @@ impl Cursor {
         let text_factory = cursor.text_factory(py)?;
         let row_factory = cursor.state.row_factory(py);
         let mut hold = Hold::default();
-        let mut execution = cursor.begin(py)?;
-        if row_factory.is_some() || execution.runs_user_code(&text_factory) {
-            drop(execution);
-            for _ in 0..limit {
-                match Self::next_row(slf, row_factory.as_ref(), &text_factory, &mut hold)? {
-                    Some(row) => rows.append(row)?,
-                    None => break,
-                }
+        if row_factory.is_none() {
+            let mut execution = cursor.begin(py)?;
+            let mut has_more = true;
+            while rows.len() < limit {
+                let row = execution.read_row(py, &text_factory)?;
+                has_more = row.is_some();
+                let Some(row) = row.filter(RowTuple::is_finished) else {
+                    break;
+                };
+                rows.append(row.into_tuple())?;
+                execution.advance(py, &mut hold)?;
             }
-            return Ok(rows);
+            drop(execution);
+            give_way(py);
+            if !has_more {
+                return Ok(rows);
+            }
         }
-        for _ in 0..limit {
-            let Some(row) = execution.read_row(py, &text_factory)? else {
-                break;
-            };
-            rows.append(row.into_tuple())?;
-            execution.advance(py, &mut hold)?;
+        // From here on rows may be for code of the user's.
+        while rows.len() < limit
+            && let Some(row) = Self::next_row(slf, row_factory.as_ref(), &text_factory, &mut hold)?
+        {
+            rows.append(row)?;
         }
-        drop(execution);
-        give_way(py);
         Ok(rows)
     }
 
@@ -221,15 +225,15 @@ impl Cursor {
         let Some(row) = execution.read_row(py, text_factory)? else {
             return Ok(None);
         };
-        let tuple = if execution.runs_user_code(text_factory) {
+        let tuple = if row.is_finished() {
+            row.into_tuple()
+        } else {
             let converters = execution.converters();
             // Before the step: if a converter or the factory raises, the row can be fetched again.
             let (relocked, tuple) =
                 execution.unlocked(py, || row.finished(converters.as_ref(), text_factory))?;
             execution = relocked;
             tuple
-        } else {
-            row.into_tuple()
         };
         execution.advance(py, hold)?;
         drop(execution);

@@ -141,8 +141,8 @@ impl State {
             .and_then(|active| active.converters.as_ref());
         converters
             .into_iter()
-            .flat_map(|converters| converters.iter())
-            .try_for_each(|converter| visit.call(converter))
+            .flat_map(|converters| converters.iter().flatten())
+            .try_for_each(|converter| converter.traverse(visit))
     }
 }
 
@@ -578,14 +578,6 @@ impl<'c> Execution<'c> {
         };
         let converters = converters.as_ref();
         row_to_tuple(py, cached, &self.locked, &row, converters, text_factory).map(Some)
-    }
-
-    /// Whether making the rows calls code of the user's.
-    #[inline]
-    pub(crate) fn runs_user_code(&self, text_factory: &TextFactory<'_>) -> bool {
-        let active = self.active.as_ref();
-        matches!(text_factory, TextFactory::Callable(_))
-            || active.is_some_and(|active| active.converters.is_some())
     }
 
     /// The converters of the row that is ready.

@@ -32,6 +32,7 @@ mod gil_once;
 mod loan;
 mod lock;
 mod native_aggregate;
+mod native_converter;
 mod native_function;
 mod notices;
 mod notifications;
@@ -109,6 +110,8 @@ mod native {
     };
     #[pymodule_export]
     use crate::loan::Loan;
+    #[pymodule_export]
+    use crate::native_converter::NativeConverter;
     #[pymodule_export]
     use crate::notifications::{Announcement, Feed, Hearing, Subscription, prepare_notifications};
     #[pymodule_export]

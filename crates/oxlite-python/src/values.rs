@@ -2,14 +2,16 @@
 //!
 //! A row is made in two phases. Reading it runs no code of the user's. Finishing it gives the items
 //! that converters and the text factory are for to these, which are the user's code, with the
-//! connection unlocked.
+//! connection unlocked. Where nothing is left to them, a row is finished when it has been read.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use oxlite_core::{CachedStatement, Value};
 use oxlite_sqlite::{Locked, Row, ValueRef};
+use pyo3::PyTraverseError;
 use pyo3::ffi;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
@@ -17,6 +19,7 @@ use smallvec::SmallVec;
 use crate::adaptation;
 use crate::error::from_sqlite;
 use crate::exceptions::{InternalError, OperationalError};
+use crate::native_converter::NativeConverter;
 use crate::options::DetectTypes;
 
 /// How TEXT becomes a Python object: `Connection.text_factory`.
@@ -48,8 +51,49 @@ impl<'py> TextFactory<'py> {
     }
 }
 
+/// The converter of a column.
+pub(crate) enum Converter {
+    /// The user's.
+    Callable(Py<PyAny>),
+    /// One that is asked before its original is called.
+    Native(Py<NativeConverter>),
+}
+
+impl Converter {
+    fn from_object(converter: Bound<'_, PyAny>) -> Self {
+        match converter.cast_into_exact::<NativeConverter>() {
+            Ok(native) => Self::Native(native.unbind()),
+            Err(other) => Self::Callable(other.into_inner().unbind()),
+        }
+    }
+
+    /// What it makes of the bytes without a call.
+    #[inline]
+    fn convert<'py>(&self, py: Python<'py>, stored: &[u8]) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self {
+            Self::Callable(_) => Ok(None),
+            Self::Native(native) => native.get().convert(py, stored),
+        }
+    }
+
+    fn object<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        match self {
+            Self::Callable(callable) => callable.bind(py),
+            Self::Native(native) => native.bind(py),
+        }
+    }
+
+    /// For the cycle collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Self::Callable(callable) => visit.call(callable),
+            Self::Native(native) => visit.call(native),
+        }
+    }
+}
+
 /// The converters of a row's columns, where there are any.
-pub(crate) type Converters = Arc<[Option<Py<PyAny>>]>;
+pub(crate) type Converters = Arc<[Option<Converter>]>;
 
 /// A row, and which of its items are bytes still to be made into something else.
 pub(crate) struct RowTuple<'py> {
@@ -58,6 +102,12 @@ pub(crate) struct RowTuple<'py> {
 }
 
 impl<'py> RowTuple<'py> {
+    /// Whether nothing is left to code of the user's.
+    #[inline]
+    pub(crate) fn is_finished(&self) -> bool {
+        self.unfinished.is_empty()
+    }
+
     /// The row as it is.
     pub(crate) fn into_tuple(self) -> Bound<'py, PyTuple> {
         self.tuple
@@ -82,7 +132,7 @@ impl<'py> RowTuple<'py> {
                 return Ok(item);
             }
             match (converter(index), text_factory) {
-                (Some(converter), _) => converter.bind(py).call1((item,)),
+                (Some(converter), _) => converter.object(py).call1((item,)),
                 (None, TextFactory::Callable(factory)) => factory.call1((item,)),
                 (None, TextFactory::Str | TextFactory::Bytes) => Ok(item),
             }
@@ -118,17 +168,18 @@ pub(crate) fn row_to_tuple<'py>(
     }
     let tuple = tuple_of(py, row.len(), |index| {
         if let Some(converters) = converters
-            && matches!(converters.get(index), Some(Some(_)))
+            && let Some(Some(converter)) = converters.get(index)
         {
             // Converters get what is stored as bytes, whatever it is, but NULL is `None`.
             let bytes = row.bytes(index).map_err(|error| from_sqlite(py, &error))?;
-            return Ok(match bytes {
-                Some(bytes) => {
-                    unfinished.push(index);
-                    PyBytes::new(py, bytes).into_any()
-                }
-                None => py.None().into_bound(py),
-            });
+            let Some(bytes) = bytes else {
+                return Ok(py.None().into_bound(py));
+            };
+            if let Some(made) = converter.convert(py, bytes)? {
+                return Ok(made);
+            }
+            unfinished.push(index);
+            return Ok(PyBytes::new(py, bytes).into_any());
         }
         let value = row.get(index).map_err(|error| from_sqlite(py, &error))?;
         Ok(match value {
@@ -328,12 +379,12 @@ pub(crate) fn columns<'py>(
     }
     // Looked up anew each time: converters may be registered at any moment.
     let registry = adaptation::converters(py);
-    let converter = |names: &SmallVec<[Py<PyString>; 2]>| -> PyResult<Option<Py<PyAny>>> {
+    let converter = |names: &SmallVec<[Py<PyString>; 2]>| -> PyResult<Option<Converter>> {
         for name in names {
             // `None` takes a converter away.
             let converter = registry.get_item(name)?;
             if let Some(converter) = converter.filter(|converter| !converter.is_none()) {
-                return Ok(Some(converter.unbind()));
+                return Ok(Some(Converter::from_object(converter)));
             }
         }
         Ok(None)

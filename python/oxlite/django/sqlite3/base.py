@@ -13,15 +13,14 @@ import datetime
 import decimal
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
 from types import TracebackType
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db.backends import utils
 from django.db.backends.sqlite3 import base as stock
 from django.db.utils import DatabaseError, DatabaseErrorWrapper
 from django.utils.asyncio import async_unsafe
@@ -31,11 +30,16 @@ from django.utils.functional import cached_property
 import oxlite
 from oxlite import _native
 from oxlite import sqlite3 as Database  # noqa: N812 - Django's name for a driver
-from oxlite.connection import confine
+from oxlite.connection import confine, refuse_writes
 from oxlite.django.current_transaction import note_beginning
 from oxlite.django.next_transaction import next_is_read_only, without_read_only_next
 from oxlite.django.sqlite3.client import DatabaseClient
 from oxlite.django.sqlite3.creation import DatabaseCreation
+from oxlite.django.sqlite3.cursors import (
+    CursorWrapper,
+    SQLiteCursorWrapper,
+    SQLiteLoggedCursorWrapper,
+)
 from oxlite.django.sqlite3.features import DatabaseFeatures
 from oxlite.django.sqlite3.functions import register_functions
 from oxlite.django.sqlite3.introspection import DatabaseIntrospection
@@ -47,11 +51,12 @@ from oxlite.django.sqlite3.validation import DatabaseValidation
 
 __all__ = ["Database", "DatabaseWrapper", "SQLiteCursorWrapper", "SQLiteLoggedCursorWrapper"]
 
-Database.register_converter("bool", b"1".__eq__)
-Database.register_converter("date", stock.decoder(parse_date))
-Database.register_converter("time", stock.decoder(parse_time))
-Database.register_converter("datetime", stock.decoder(parse_datetime))
-Database.register_converter("timestamp", stock.decoder(parse_datetime))
+_in_datetimes: Final = _native.NativeConverter("datetime", stock.decoder(parse_datetime))
+Database.register_converter("bool", _native.NativeConverter("bool", b"1".__eq__))
+Database.register_converter("date", _native.NativeConverter("date", stock.decoder(parse_date)))
+Database.register_converter("time", _native.NativeConverter("time", stock.decoder(parse_time)))
+Database.register_converter("datetime", _in_datetimes)
+Database.register_converter("timestamp", _in_datetimes)
 Database.register_adapter(decimal.Decimal, str)
 Database.register_adapter(datetime.date, stock.adapt_date)
 Database.register_adapter(datetime.datetime, stock.adapt_datetime)
@@ -314,6 +319,12 @@ class DatabaseWrapper(stock.DatabaseWrapper):
         cursor: SQLiteCursorWrapper = self.connection.cursor(SQLiteCursorWrapper)
         return cursor
 
+    def make_cursor(self, cursor: Any) -> Any:
+        """Django's cursor around the driver's, or what somebody has put in its place."""
+        if issubclass(CursorWrapper, utils.CursorWrapper):
+            return CursorWrapper(cursor, self)
+        return super().make_cursor(cursor)
+
     def ensure_connection(self) -> None:
         """Open a connection if there is none, or only one of the parent of this process.
 
@@ -501,8 +512,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             django.db.Error: The connection is closed, or belongs to the parent of this process.
         """
         with self.wrap_database_errors:
-            query_only = int(only_reads or self._never_writes)
-            self.connection.execute(f"PRAGMA query_only = {query_only}").close()
+            refuse_writes(self.connection, only_reads or self._never_writes)
         self._only_reads = only_reads
 
     def end_read_only(self) -> None:
@@ -543,71 +553,3 @@ def _refuses_writes(connection: oxlite.Connection) -> bool:
     """
     (query_only,) = connection.execute("PRAGMA query_only").fetchone()
     return bool(query_only)
-
-
-class SQLiteCursorWrapper(Database.Cursor):
-    """A cursor that takes Django's placeholders: ``%s`` and ``%(name)s``.
-
-    A literal percent sign is written ``%%`` where there are parameters.
-    """
-
-    def execute(self, query: str, params: Any = None) -> "SQLiteCursorWrapper":
-        """Run one statement.
-
-        Raises:
-            oxlite.sqlite3.Error: What SQLite said.
-        """
-        if params is None:
-            super().execute(query)
-        elif type(params) is tuple or not isinstance(params, Mapping):
-            super().execute(_with_question_marks(query), params)
-        else:
-            super().execute(self.convert_query(query, param_names=list(params)), params)
-        return self
-
-    def executemany(self, query: str, param_list: Iterable[Any]) -> "SQLiteCursorWrapper":
-        """Run one statement with many sets of parameters. Raises as ``execute`` does."""
-        sets: Iterator[Any] = iter(param_list)
-        first = next(sets, None)
-        names = list(first) if first and isinstance(first, Mapping) else None
-        converted = self.convert_query(query, param_names=names)
-        super().executemany(converted, sets if first is None else chain((first,), sets))
-        return self
-
-    def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """A statement with SQLite's placeholders."""
-        if param_names is None:
-            return _with_question_marks(query)
-        return query % {name: f":{name}" for name in param_names}
-
-
-class SQLiteLoggedCursorWrapper(SQLiteCursorWrapper):
-    """A cursor whose statements are logged, and that notes for the log what they meet at the lock.
-
-    Below the wrapper that logs, which is Django's or whatever somebody has put in its place.
-
-    Attributes:
-        operations: Where it is noted.
-    """
-
-    operations: DatabaseOperations
-
-    def execute(self, query: str, params: Any = None) -> "SQLiteLoggedCursorWrapper":
-        """Run one statement. Raises as the base class does."""
-        with self.operations.noting_the_lock(query):
-            super().execute(query, params)
-        return self
-
-
-def _convert(query: str) -> str:
-    converted: str = stock.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
-    return converted
-
-
-_LONGEST_REMEMBERED: Final = 4096
-_remembered: Final[Callable[[str], str]] = lru_cache(maxsize=512)(_convert)
-
-
-def _with_question_marks(query: str) -> str:
-    # An application has few statements, which it runs again and again.
-    return _remembered(query) if len(query) <= _LONGEST_REMEMBERED else _convert(query)

@@ -3,8 +3,10 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.backends.sqlite3.operations import DatabaseOperations as StockDatabaseOperations
 
 import oxlite
@@ -28,6 +30,12 @@ class DatabaseOperations(StockDatabaseOperations):
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
         self.on_the_lock = ""
+
+    def convert_datetimefield_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """A value of a ``DateTimeField``: with the database's time zone where ``USE_TZ`` is on."""
+        if type(value) is datetime and value.tzinfo is None and settings.USE_TZ:
+            return value.replace(tzinfo=self.connection.timezone)
+        return super().convert_datetimefield_value(value, expression, connection)
 
     def force_group_by(self) -> list[Any]:
         """Nothing: SQLite before 3.39 needed a GROUP BY where ours does not."""
