@@ -98,7 +98,7 @@ impl Callbacks {
 impl Locked<'_> {
     /// From now on, until it is closed, the connection only reads.
     pub fn only_read(&self) -> Result<()> {
-        self.silently(|| self.execute_batch("PRAGMA query_only = ON"))?;
+        self.refuse_writes(true)?;
         self.callbacks().only_reading.is_so.set(true);
         self.ask_authorizer();
         Ok(())
