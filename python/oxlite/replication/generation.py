@@ -25,7 +25,7 @@ __all__ = [
     "has_unread",
     "identity",
     "last_noted",
-    "notes_identity",
+    "notes_directory",
     "wal_of",
 ]
 
@@ -115,10 +115,11 @@ class _Read:
 
 def _notes(database: Path) -> Iterator[Path]:
     """Litestream's files of single transactions, beside a database."""
-    return _notes_directory(database).glob("*.ltx")
+    return notes_directory(database).glob("*.ltx")
 
 
-def _notes_directory(database: Path) -> Path:
+def notes_directory(database: Path) -> Path:
+    """Where Litestream notes what it has read of a database."""
     return litestream_directory(database) / "ltx" / "0"
 
 
@@ -208,11 +209,6 @@ def has_unread(database: Path, before: Wal, now: Wal) -> bool:
         return has_commit(database, before, end_of_read(database, before) or now.bytes)
     except (OSError, struct.error):
         return True
-
-
-def notes_identity(database: Path) -> tuple[int, int] | None:
-    """Which directory has what Litestream notes of a database; ``None`` if none has."""
-    return identity(_notes_directory(database))
 
 
 def identity(path: Path) -> tuple[int, int] | None:

@@ -51,10 +51,10 @@ from oxlite.replication.generation import (
     has_commit,
     has_unread,
     identity,
-    notes_identity,
     wal_of,
 )
 from oxlite.replication.lull import LULL_SECONDS, Lull
+from oxlite.replication.notes import Notes
 
 __all__ = ["WAL_LIMIT_BYTES", "Committed", "Guard"]
 
@@ -114,7 +114,7 @@ class Guard:
         self._database = database
         self._ask = ask
         self._file: tuple[int, int] | None = None
-        self._notes: tuple[int, int] | None = None
+        self._notes = Notes(database)
         self._in_line: Connection | None = None
         self._reader: Connection | None = None
         self._writer: Connection | None = None
@@ -134,7 +134,7 @@ class Guard:
         with self._lock:
             self._check_file()
             self._wal = wal_of(self._database)
-            self._notes = None
+            self._notes.forget()
             self._has_read_at = time.monotonic()
             self._hold()
 
@@ -214,7 +214,7 @@ class Guard:
             Whether the WAL may have been begun anew before Litestream had read it.
         """
         with self._lock:
-            is_lost = self._look(reads=reads) or self._has_read_too_much or self._has_lost_notes()
+            is_lost = self._look(reads=reads) or self._has_read_too_much or self._notes.are_lost()
             self._has_read_too_much = False
             return is_lost
 
@@ -235,15 +235,16 @@ class Guard:
             is_lost |= self._cut()
         return is_lost
 
-    def _has_lost_notes(self) -> bool:
-        """Whether what Litestream had noted was deleted, or another's was put there."""
-        before, self._notes = self._notes, notes_identity(self._database)
-        return before is not None and self._notes != before
+    def see_notes(self) -> None:
+        """Litestream has noted something: from now on it is seen if that is deleted."""
+        with self._lock:
+            self._notes.see()
 
     def let_go(self) -> None:
         """Close all that is open."""
         with self._lock:
             self._let_go()
+            self._notes.forget()
 
     def _let_go(self) -> None:
         for connection in (self._reader, self._in_line, self._writer):

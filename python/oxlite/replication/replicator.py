@@ -564,6 +564,7 @@ class Replicator:
         committed = guard.committed()
         try:
             sent = send_now(self._workplace.socket, database, seconds=self._pace.sent_within)
+            guard.see_notes()
             if database in self._ahead:
                 self._go_beyond(database, sent)
             if committed is not None and not guard.has_read(committed):
