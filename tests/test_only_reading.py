@@ -1,4 +1,4 @@
-"""What is lent for reading only reads, whatever is executed on it."""
+"""What is lent for reading, or refuses writes for a time, only reads, whatever one executes."""
 
 import asyncio
 import contextlib
@@ -10,6 +10,7 @@ import pytest
 
 import oxlite
 from oxlite import aio, sqlite3
+from oxlite.connection import refuse_writes
 
 Act = Callable[[sqlite3.Connection, Path], object]
 
@@ -162,6 +163,30 @@ def test_nothing_within_a_loan_has_it_write(path: Path, act: Act) -> None:
         ):
             db.query("INSERT INTO t VALUES (3)")
         db.execute("INSERT INTO t VALUES (4)")
+
+
+@pytest.mark.parametrize("was_query_only", [False, True])
+@pytest.mark.parametrize("act", ACTS)
+def test_nothing_has_it_write_until_it_may_again(
+    path: Path, act: Act, was_query_only: bool
+) -> None:
+    with contextlib.closing(oxlite.connect(path, timeout=1)) as connection:
+        connection.execute(f"PRAGMA query_only = {was_query_only:d}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        before = digests(path)
+        refuse_writes(connection, True)
+        with pytest.raises(sqlite3.OperationalError, match="readonly database") as caught:
+            act(connection, path.parent)
+        assert caught.value.sqlite_errorname == "SQLITE_READONLY"
+        assert digests(path) == before
+        connection.rollback()
+        refuse_writes(connection, False)
+        assert connection.execute("PRAGMA query_only").fetchone() == (was_query_only,)
+        assert connection.execute("PRAGMA locking_mode").fetchone() == ("normal",)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        connection.execute("PRAGMA query_only = OFF")
+        connection.execute("INSERT INTO t VALUES (4)")
+        connection.commit()
 
 
 @pytest.mark.parametrize("sql", QUERY_ONLY_OFF + LOCKS + WRITES)

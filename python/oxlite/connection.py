@@ -213,7 +213,9 @@ def confine(connection: Connection, to_this_thread: bool) -> None:
 def refuse_writes(connection: Connection, refuses: bool) -> None:
     """Have a connection refuse to write, or not any more: ``PRAGMA query_only``, set.
 
-    Running that pragma would have SQLite prepare every statement anew, and this does not.
+    Running that pragma would have SQLite prepare every statement anew, and this does not. Nothing
+    that is executed meanwhile ends it, and nothing else writes: ``backup()`` into it,
+    ``deserialize()`` and open blobs are refused too. Afterwards the pragma is what it was before.
 
     Args:
         connection: What ``connect`` has returned, or whoever has wrapped it.

@@ -467,6 +467,30 @@ with transaction.atomic():
     assert said.splitlines() == ["True False"] * 4
 
 
+def test_read_only_is_ended_by_nothing_else(site: "Site") -> None:
+    said = site.run("""
+def refused(act):
+    try:
+        act()
+    except (OperationalError, oxlite.sqlite3.OperationalError) as error:
+        return "read_only" in str(error) or "readonly" in str(error)
+
+empty = oxlite.sqlite3.connect(":memory:")
+with read_only():
+    driver = connection.connection
+    print(refused(lambda: empty.backup(driver)), refused(lambda: driver.deserialize(b"")))
+    for pragma in ("query_only = OFF", "locking_mode = EXCLUSIVE"):
+        print(refused(lambda: connection.cursor().execute(f"PRAGMA {pragma}")))
+connection.cursor().execute("PRAGMA query_only = ON")
+with read_only():
+    Note.objects.count()
+print(refused(lambda: Note.objects.create(text="no")))
+connection.cursor().execute("PRAGMA query_only = OFF")
+Note.objects.create(text="yes")
+""")
+    assert said.split() == ["True"] * 5
+
+
 @pytest.mark.parametrize("way", ["save", "atomic", "inside", "keys"])
 def test_a_loop_that_writes_while_its_result_is_open_is_told_how(site: "Site", way: str) -> None:
     said = site.run(

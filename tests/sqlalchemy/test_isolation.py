@@ -8,6 +8,7 @@ from sqlalchemy.exc import ArgumentError, InvalidRequestError, OperationalError
 from sqlalchemy.orm import Session
 
 import oxlite
+from oxlite import sqlite3
 from oxlite.sqlalchemy.isolation import begins
 
 MakeEngine = Callable[..., sa.Engine]
@@ -256,6 +257,32 @@ def test_read_only_is_one_snapshot_in_which_nothing_is_written(
         with connection.begin_nested():
             assert texts(connection, note) == ["first", "second"]
     add(engine, note, "fourth")
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "AUTOCOMMIT"])
+def test_read_only_is_ended_by_nothing_else(engine: sa.Engine, note: sa.Table, level: str) -> None:
+    options = {"sqlite_read_only": True, "isolation_level": level}
+    with engine.connect().execution_options(**options) as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        for pragma in ("query_only = OFF", "journal_mode = DELETE", "locking_mode = EXCLUSIVE"):
+            with pytest.raises(OperationalError, match="sqlite_read_only is True"):
+                connection.exec_driver_sql(f"PRAGMA {pragma}")
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            driver.deserialize(b"")
+        assert texts(connection, note) == ["first", "second"]
+    add(engine, note, "third")
+
+
+def test_read_only_ends_with_what_was_set_before(engine: sa.Engine, note: sa.Table) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        connection.rollback()
+        connection.execution_options(sqlite_read_only=True)
+    with engine.connect() as connection:  # the only one of its pool
+        assert connection.exec_driver_sql("PRAGMA query_only").scalar() == 1
+        connection.exec_driver_sql("PRAGMA query_only = OFF")
+    add(engine, note, "third")
 
 
 def test_read_only_for_an_engine_and_in_autocommit(engine: sa.Engine, note: sa.Table) -> None:

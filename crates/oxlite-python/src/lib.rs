@@ -216,7 +216,7 @@ mod native {
         connection.get().only_read(connection.py())
     }
 
-    /// Has a connection refuse what writes, or not any more: `PRAGMA query_only`, set.
+    /// Has a connection refuse what writes, or ends that.
     #[pyfunction]
     fn refuse_writes(connection: &Bound<'_, Connection>, refuses: bool) -> PyResult<()> {
         let py = connection.py();

@@ -119,6 +119,7 @@ impl Blob {
     /// Writes `bytes` at `offset`.
     pub fn write(&self, locked: &Locked<'_>, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check_range(locked, offset, bytes.len())?;
+        locked.callbacks().check_may_write()?; // it may have been opened before
         // SAFETY: open, locked, and the range lies inside the blob, whose size fits an int.
         let code = unsafe {
             ffi::sqlite3_blob_write(

@@ -383,7 +383,11 @@ impl Locked<'_> {
     /// Has SQLite ask the authorizer, if there is one or the connection only reads.
     pub(crate) fn ask_authorizer(&self) {
         let callbacks = self.callbacks();
-        let is_asked = callbacks.authorizer.borrow().is_some() || callbacks.only_reading.is_so();
+        self.set_asked(callbacks.authorizer.borrow().is_some() || callbacks.only_reading.is_so());
+    }
+
+    /// Has SQLite ask before each action while it prepares a statement, or not.
+    pub(crate) fn set_asked(&self, is_asked: bool) {
         let (trampoline, argument) = registration!(self, is_asked, call_authorizer);
         // SAFETY: open and locked by this guard; see the module's first invariant.
         unsafe { ffi::sqlite3_set_authorizer(self.database(), trampoline, argument) };
@@ -509,7 +513,7 @@ unsafe extern "C" fn call_authorizer(
     if callbacks.only_reading.refuses(&authorization) {
         return ffi::SQLITE_DENY;
     }
-    if callbacks.only_reading.is_so() && callbacks.authorizer.borrow().is_none() {
+    if callbacks.authorizer.borrow().is_none() {
         return ffi::SQLITE_OK;
     }
     call(

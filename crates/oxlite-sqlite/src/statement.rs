@@ -58,6 +58,8 @@ pub struct Statement {
     begins: bool,
     /// Whether it is what ends a transaction.
     ends_transaction: bool,
+    /// Whether it is a pragma, or explains one.
+    may_set: bool,
     /// No other one of its connection has had it.
     number: u64,
     has_row: bool,
@@ -133,6 +135,9 @@ impl Locked<'_> {
         };
         let mut raw = ptr::null_mut();
         let mut tail = ptr::null();
+        let text = first_statement(sql);
+        let may_set = begins_with_one_of(text, &["PRAGMA", "EXPLAIN"]);
+        let watch = may_set.then(|| self.watch_pragma()).flatten();
         // SAFETY: open and locked; the text is `length` bytes long and outlives the call, `tail`
         // points into it.
         let code = unsafe {
@@ -145,8 +150,9 @@ impl Locked<'_> {
                 &raw mut tail,
             )
         };
-        self.check(code)
-            .map_err(|error| self.callbacks().only_reading.explain(error))?;
+        let outcome = self.check(code);
+        drop(watch);
+        outcome.map_err(|error| self.callbacks().only_reading.explain(error))?;
         let tail_offset = if tail.is_null() {
             sql.len()
         } else {
@@ -158,7 +164,6 @@ impl Locked<'_> {
             self.adopt_statement(raw);
             let prepared = &self.callbacks().prepared;
             prepared.set(prepared.get() + 1);
-            let text = first_statement(sql);
             // SAFETY: a fresh statement of this locked connection.
             let read_only = unsafe { ffi::sqlite3_stmt_readonly(raw.as_ptr()) } != 0;
             // SQLite says so of a trigger that is created unless it exists, or dropped if it does, when there is
@@ -173,6 +178,7 @@ impl Locked<'_> {
                 may_commit: may_write || may_commit(text),
                 begins: begins_with_one_of(text, &["BEGIN"]),
                 ends_transaction: ends_transaction(text),
+                may_set,
                 number: prepared.get(),
                 raw,
                 handle: Arc::clone(self.handle()),
@@ -441,7 +447,9 @@ impl Statement {
         if let Some(error) = self.ended(locked) {
             return Err(error);
         }
+        let mut _watch = None;
         if !self.has_row {
+            _watch = self.may_set.then(|| locked.watch_pragma()).flatten();
             self.began_after = locked.callbacks().reads_ended.get();
             locked.callbacks().note_use();
             if self.may_commit {

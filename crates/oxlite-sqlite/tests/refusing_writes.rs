@@ -1,6 +1,6 @@
 //! A connection that refuses writes for a time: `query_only`, without any statement being prepared anew.
 
-use oxlite_sqlite::{Connection, Locked, OpenFlags, Statement, Step};
+use oxlite_sqlite::{Backup, Connection, Locked, OpenFlags, Statement, Step};
 
 /// <https://sqlite.org/rescode.html#readonly>
 const READONLY: i32 = 8;
@@ -114,6 +114,135 @@ fn a_read_in_the_middle_of_its_rows_goes_on() {
         assert_eq!(read.step(locked), Ok(Step::Row));
         assert_eq!(read.step(locked), Ok(Step::Done));
     });
+}
+
+const ENDS_IT: [&str; 8] = [
+    "PRAGMA query_only = OFF",
+    "pragma main.query_only(0)",
+    ";; /* a */ -- b\nPRAGMA query_only = 0",
+    "EXPLAIN PRAGMA query_only = 0",
+    "EXPLAIN QUERY PLAN PRAGMA query_only = 0",
+    "PRAGMA \"query_only\" = 'no'",
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = DELETE",
+];
+
+#[test]
+fn no_pragma_ends_it() {
+    with_table(|locked| {
+        let mut read = prepared(locked, "SELECT a FROM t");
+        for sql in ENDS_IT {
+            locked.refuse_writes(true).expect("refuses");
+            assert!(refused(locked, sql), "{sql}");
+            assert!(refused(locked, "DELETE FROM t"), "{sql}");
+            assert_eq!(read.step(locked), Ok(Step::Row), "{sql}");
+            read.reset(locked).expect("resets");
+            locked
+                .execute_batch("PRAGMA query_only = 1; PRAGMA table_info(t); PRAGMA cache_size = 5")
+                .expect("what writes nothing is done");
+            locked.refuse_writes(false).expect("writes again");
+            locked.execute_batch("UPDATE t SET a = a").expect("writes");
+            locked.execute_batch(sql).expect("is done again");
+        }
+    });
+}
+
+#[test]
+fn no_pragma_that_was_prepared_before_ends_it() {
+    for has_authorizer in [false, true] {
+        for sql in ENDS_IT {
+            with_table(|locked| {
+                if has_authorizer {
+                    locked
+                        .set_authorizer(Some(Box::new(|_| 0)))
+                        .expect("is set");
+                }
+                let mut pragma = prepared(locked, sql);
+                while pragma.step(locked).expect("is done") == Step::Row {}
+                locked.refuse_writes(true).expect("refuses");
+                let outcome = pragma.step(locked);
+                assert!(
+                    outcome.is_err_and(|error| error.primary_code() == READONLY),
+                    "{sql}"
+                );
+                assert!(refused(locked, "DELETE FROM t"), "{sql}");
+                locked.refuse_writes(false).expect("writes again");
+                while pragma.step(locked).expect("is done") == Step::Row {}
+            });
+        }
+    }
+}
+
+#[test]
+fn what_was_set_before_is_set_after() {
+    with_table(|locked| {
+        for _ in 0..2 {
+            locked
+                .execute_batch("PRAGMA query_only = 1")
+                .expect("is set");
+            locked.refuse_writes(true).expect("refuses");
+            locked.refuse_writes(true).expect("refuses still");
+            locked.refuse_writes(false).expect("ends");
+            assert!(refused(locked, "DELETE FROM t"));
+            locked.refuse_writes(false).expect("has ended");
+            assert!(refused(locked, "DELETE FROM t"));
+            locked
+                .execute_batch("PRAGMA query_only = 0; UPDATE t SET a = a")
+                .expect("writes again");
+        }
+    });
+}
+
+#[test]
+fn one_that_only_reads_for_good_goes_on_to() {
+    with_table(|locked| {
+        locked.refuse_writes(true).expect("refuses");
+        locked.only_read().expect("only reads");
+        locked.refuse_writes(false).expect("ends");
+        assert!(refused(locked, "DELETE FROM t"));
+        assert!(refused(locked, "PRAGMA query_only = 0"));
+    });
+}
+
+#[test]
+fn what_is_no_statement_is_refused_as_well() {
+    with_table(|locked| {
+        locked
+            .execute_batch("UPDATE t SET a = x'0102'")
+            .expect("writes");
+        let open = |only_reads| locked.open_blob(c"main", c"t", c"a", 1, only_reads);
+        let blob = open(false).expect("opens");
+        let is_refused = |outcome: oxlite_sqlite::Result<()>| {
+            outcome.is_err_and(|error| error.primary_code() == READONLY)
+        };
+        locked.refuse_writes(true).expect("refuses");
+        assert!(is_refused(blob.write(locked, 0, b"x")));
+        blob.close().expect("closes");
+        assert!(is_refused(locked.deserialize(c"main", b"")));
+        locked.refuse_writes(false).expect("writes again");
+        let blob = open(false).expect("opens");
+        blob.write(locked, 0, b"x").expect("writes");
+        blob.close().expect("closes");
+        locked.deserialize(c"main", b"").expect("is replaced");
+    });
+}
+
+#[test]
+fn a_copy_is_not_made_over_it() {
+    let open = || Connection::open(c":memory:", OpenFlags::default()).expect("opens");
+    let (target, source) = (open(), open());
+    let begin = || {
+        let source = source.lock().expect("open");
+        Backup::begin(target.lock().expect("open"), &source, c"main").map(drop)
+    };
+    let refuse = |refuses| {
+        let locked = target.lock().expect("open");
+        locked.refuse_writes(refuses).expect("is told");
+    };
+    refuse(true);
+    assert!(begin().is_err_and(|error| error.primary_code() == READONLY));
+    refuse(false);
+    begin().expect("begins");
 }
 
 #[test]

@@ -61,7 +61,8 @@ impl Connection {
             return None;
         }
         let was_query_only = self.changes.was_query_only.load(Ordering::Relaxed);
-        locked.refuse_writes(was_query_only).ok()?;
+        locked.refuse_writes(false).ok()?;
+        locked.set_query_only(was_query_only).ok()?;
         locked.set_last_insert_rowid(0);
         let _until_then = self.interrupting.lock();
         self.is_over.store(true, Ordering::Relaxed);

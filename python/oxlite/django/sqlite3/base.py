@@ -512,7 +512,7 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             django.db.Error: The connection is closed, or belongs to the parent of this process.
         """
         with self.wrap_database_errors:
-            refuse_writes(self.connection, only_reads or self._never_writes)
+            refuse_writes(self.connection, only_reads)
         self._only_reads = only_reads
 
     def end_read_only(self) -> None:
