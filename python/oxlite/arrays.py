@@ -7,15 +7,24 @@ parameters in it keep their places; what is made is one expression, and NULL if 
 NULL is no element that anything is equal to, as in PostgreSQL. An array is written in one way (no
 spaces, no escapes that need not be), so equal arrays are equal texts.
 
-Sources: https://www.postgresql.org/docs/current/functions-array.html, https://sqlite.org/json1.html
+An index of elements (``IndexTable``) is a table that triggers keep, whoever writes; both mappers
+have it as ``ArrayIndex``. Invariants: no row is missing in it. There may be rows in it that have an
+element no longer: ``INSERT OR REPLACE`` takes rows away without their triggers (unless ``PRAGMA
+recursive_triggers`` is on), so who looks there looks at the rows as well. NULL is no element.
+
+Sources: https://www.postgresql.org/docs/current/functions-array.html,
+    https://sqlite.org/json1.html, https://sqlite.org/lang_createtrigger.html,
+    https://sqlite.org/lang_replace.html
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
 __all__ = [
+    "IndexTable",
     "array_text",
     "atoms",
     "compared",
@@ -26,6 +35,8 @@ __all__ = [
     "element",
     "elements",
     "every_element",
+    "indexed",
+    "indexes_found",
     "length",
     "overlaps",
     "overlaps_values",
@@ -319,3 +330,169 @@ def value_of(element: str, kind: str) -> str:
     if kind == "decimal":
         return f"CAST({element} AS NUMERIC)"
     return f"unhex({element})" if kind == "bytes" else element
+
+
+_EVENTS: Final = ("insert", "update", "delete")
+_COLUMNS: Final = '(value NOT NULL, "row" NOT NULL, PRIMARY KEY (value, "row")) WITHOUT ROWID'
+
+_FORGET: Final = 'DELETE FROM {index} WHERE "row" = OLD.{key} AND value IN ({elements});'
+_NOTE: Final = (
+    'INSERT INTO {index} (value, "row") SELECT atom, NEW.{key} FROM ({elements}) WHERE true'
+    " ON CONFLICT DO NOTHING;"
+)
+_COUNTED: Final = 1000
+"""How many rows are counted to find out which element fewer have."""
+
+
+class IndexTable:
+    """The table of an index: elements, and the rows that have them.
+
+    Args:
+        name: Its name, and what those of its triggers begin with.
+        quote: What quotes a name. It does so always: ``indexes_found`` looks for that form.
+        schema: SQL of the database that it is in with the table, if that is to be said.
+    """
+
+    def __init__(self, name: str, quote: Callable[[str], str], schema: str | None = None) -> None:
+        self.name = name
+        self._quote = quote
+        self._schema = "" if schema is None else f"{schema}."
+
+    @property
+    def definition(self) -> str:
+        """What SQLite has of it; a table of its name that has another one is another table."""
+        return f"CREATE TABLE {self._quote(self.name)} {_COLUMNS}"
+
+    def making(
+        self, table: str, column: str, key: str, *, if_not_exists: bool = False
+    ) -> list[str]:
+        """The statements that make and fill it.
+
+        Args:
+            table: SQL of the table whose column it is of, without a schema.
+            column: SQL of the column.
+            key: SQL of the column that identifies rows. VACUUM leaves it alone, but not row ids.
+            if_not_exists: What is there already stays.
+        """
+        index, guard = self._quote(self.name), "IF NOT EXISTS " if if_not_exists else ""
+
+        def trigger(event: str, when: str, *actions: str) -> str:
+            done = " ".join(
+                action.format(index=index, key=key, elements=elements(f"{row}.{column}"))
+                for action, row in ((each, "OLD" if each is _FORGET else "NEW") for each in actions)
+            )
+            name = f"{self._schema}{self._quote(f'{self.name}_{event}')}"
+            return (
+                f"CREATE TRIGGER {guard}{name} AFTER {event.upper()} ON {table}"
+                f" WHEN {when} BEGIN {done} END"
+            )
+
+        changed = f"OLD.{column} IS NOT NEW.{column} OR OLD.{key} IS NOT NEW.{key}"
+        return [
+            f"CREATE TABLE {guard}{self._schema}{index} {_COLUMNS}",
+            trigger("insert", f"NEW.{column} IS NOT NULL", _NOTE),
+            trigger("update", changed, _FORGET, _NOTE),
+            trigger("delete", f"OLD.{column} IS NOT NULL", _FORGET),
+            f'INSERT INTO {self._schema}{index} (value, "row") SELECT DISTINCT atom, "row"'
+            f' FROM (SELECT {key} AS "row", {column} AS of_row FROM {self._schema}{table}),'
+            " json_tree(of_row) WHERE type <> 'array' AND atom IS NOT NULL ORDER BY 1, 2"
+            " ON CONFLICT DO NOTHING",
+        ]
+
+    def removing(self, *, if_exists: bool = True) -> list[str]:
+        """The statements that remove it, and its triggers if they are there.
+
+        Args:
+            if_exists: That it is not there is no error.
+        """
+        triggers = (self._quote(f"{self.name}_{event}") for event in _EVENTS)
+        guard = "IF EXISTS " if if_exists else ""
+        return [
+            *(f"DROP TRIGGER IF EXISTS {self._schema}{trigger}" for trigger in triggers),
+            f"DROP TABLE {guard}{self._schema}{self._quote(self.name)}",
+        ]
+
+    def rows(
+        self,
+        others: str,
+        *,
+        with_all: bool,
+        are_several: bool = True,
+        if_empty: tuple[str, str] | None = None,
+    ) -> str:
+        """A SELECT of the rows that may have elements of another array.
+
+        Args:
+            others: SQL of that array.
+            with_all: They have all of its elements. Of those, the one that the fewest rows have is
+                looked for.
+            are_several: It has more elements than one, or may have.
+            if_empty: It may have none at all, which each row has. SQL of the table, without a
+                schema, and of its key, to find them all.
+        """
+        index, wanted = f"{self._schema}{self._quote(self.name)}", elements(others)
+        if not with_all:
+            return f'SELECT "row" FROM {index} WHERE value IN ({wanted})'
+        if are_several:
+            found = f"SELECT 1 FROM {index} AS entry WHERE entry.value = atom LIMIT {_COUNTED}"
+            wanted = f"{wanted} ORDER BY (SELECT count(*) FROM ({found}))"
+        select = f'SELECT "row" FROM {index} WHERE value = ({wanted} LIMIT 1)'
+        if if_empty is None:
+            return select
+        table, key = if_empty
+        # CROSS JOIN, so that SQLite begins with what has no row where there are elements.
+        no_element = f"SELECT 1 WHERE NOT EXISTS (SELECT 1 {_ELEMENTS.format(others)})"
+        return (
+            f"{select} UNION ALL SELECT entry.{key} FROM ({no_element})"
+            f" CROSS JOIN {self._schema}{table} AS entry"
+        )
+
+
+def indexes_found(schema: str = "main", *, of_one: bool = False) -> str:
+    """A SELECT of the indexes in a database that are whole: their names, and a trigger's SQL.
+
+    Args:
+        schema: Its name, quoted.
+        of_one: Those of one table, whose name is the parameter; otherwise all.
+    """
+    definition = f"""'CREATE TABLE "' || replace(entry.name, '"', '""') || '" {_COLUMNS}'"""
+    others = ", ".join(f"entry.name || '_{event}'" for event in _EVENTS[1:])
+    return (
+        f"SELECT entry.name, noted.sql FROM {schema}.sqlite_schema AS noted"
+        f" JOIN {schema}.sqlite_schema AS entry ON noted.name = entry.name || '_{_EVENTS[0]}'"
+        " WHERE noted.type = 'trigger' AND entry.type = 'table'"
+        f" AND entry.sql = {definition}"
+        f" AND {len(_EVENTS) - 1} = (SELECT count(*) FROM {schema}.sqlite_schema AS kept"
+        " WHERE kept.type = 'trigger' AND kept.tbl_name = noted.tbl_name"
+        f" AND kept.name IN ({others}))"
+        f"{' AND lower(noted.tbl_name) = lower(?)' if of_one else ''} ORDER BY 1"
+    )
+
+
+# ALTER TABLE writes names into triggers in a form of its own.
+_NAME: Final = r'("(?:[^"]|"")*"|\w+)'
+_NOTED: Final = re.compile(
+    re.escape(_NOTE.format(index="INDEX", key="KEY", elements=elements("NEW.COLUMN")))
+    .replace("INDEX", _NAME, 1)
+    .replace("KEY", _NAME, 1)
+    .replace("COLUMN", _NAME, 1)
+)
+
+
+def indexed(trigger: str) -> tuple[str, str] | None:
+    """What an index is of, as its trigger has it.
+
+    Args:
+        trigger: The SQL that ``indexes_found`` has found.
+
+    Returns:
+        The names of the column and of the key; ``None`` if it is another trigger.
+    """
+    found = _NOTED.search(trigger)
+    if found is None:
+        return None
+    key, column = (
+        name[1:-1].replace('""', '"') if name.startswith('"') else name
+        for name in found.groups()[1:]
+    )
+    return column, key

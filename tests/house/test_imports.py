@@ -40,7 +40,7 @@ BELOW: dict[str, set[str]] = {
     **{face: DRIVER | {DOOR} for face in FACES},
     "aio": DRIVER | {DOOR, "connection", "database", "notifications"},
     "sqlalchemy": DRIVER
-    | {DOOR, "aio", "arrays", "connection", "patterns", "schema"},  # create_async_engine
+    | {DOOR, "aio", "arrays", "connection", "own_tables", "patterns", "schema"},
     "cable": DRIVER | {DOOR, "aio", "bell", "connection", "notifications", "own_tables"},
     "cache": DRIVER | {DOOR, "aio", "connection", "database", "file_locks"},
     "tasks": DRIVER

@@ -160,7 +160,8 @@ class _Search(_Operator):
         quote = connection.ops.quote_name
         key = f"{quote(self.lhs.alias)}.{quote(self.lhs.target.model._meta.pk.column)}"
         are_several = len(wanted) > 1
-        rows = index.rows(others, quote, with_all=self.needs_all, are_several=are_several)
+        table = arrays.IndexTable(index.name, quote)
+        rows = table.rows(others, with_all=self.needs_all, are_several=are_several)
         return f"({key} IN ({rows}) AND {sql})", (text, *parameters)
 
 

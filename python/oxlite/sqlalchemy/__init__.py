@@ -6,12 +6,14 @@ need be imported. This package offers what goes beyond it:
 - ``create_engines`` and ``RoutingSession``: readers and a writer, with a pool each;
   ``create_async_engines`` for an event loop, ``create_reader_engine`` for an engine one has
   already.
+- ``ArrayIndex``: an index of the elements of an ``ARRAY``; on PostgreSQL one with GIN.
 - ``render_item``: for Alembic, where a model has PostgreSQL's ``ARRAY``.
 - The dialect's class, and the pools that name who has their connections.
 
 How to use it, and what each isolation level prevents: ``docs/sqlalchemy.md``.
 """
 
+from oxlite.sqlalchemy.array_indexes import ArrayIndex
 from oxlite.sqlalchemy.arrays import render_item
 from oxlite.sqlalchemy.dialect import SQLiteDialect_oxlite
 from oxlite.sqlalchemy.engines import (
@@ -25,6 +27,7 @@ from oxlite.sqlalchemy.engines import (
 from oxlite.sqlalchemy.pools import AsyncQueuePool, Holder, OneThreadPool, QueuePool
 
 __all__ = [
+    "ArrayIndex",
     "AsyncEngines",
     "AsyncQueuePool",
     "Engines",

@@ -14,19 +14,21 @@ Sources: https://docs.sqlalchemy.org/en/20/core/type_basics.html#sqlalchemy.type
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import Column, exc
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.sqlite.base import SQLiteDDLCompiler, SQLiteTypeCompiler
+from sqlalchemy.dialects.sqlite.base import SQLiteTypeCompiler
 from sqlalchemy.engine import Dialect
-from sqlalchemy.sql import elements, functions, operators, sqltypes
+from sqlalchemy.sql import elements, functions, operators, sqltypes, visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
 from oxlite import arrays
+from oxlite.sqlalchemy.array_indexes import ArrayIndexCompiler, index_of, index_table
 
 __all__ = [
     "TYPE_NAME",
@@ -185,7 +187,7 @@ class SQLiteTypeCompiler_oxlite(SQLiteTypeCompiler):
         return TYPE_NAME
 
 
-class SQLiteDDLCompiler_oxlite(SQLiteDDLCompiler):
+class SQLiteDDLCompiler_oxlite(ArrayIndexCompiler):
     """Writes definitions; a column with arrays has a CHECK."""
 
     def get_column_specification(self, column: Column[Any], **kwargs: Any) -> str:
@@ -202,6 +204,9 @@ _OF_TWO: Final = {
     "<@": lambda array, others: arrays.contains(others, array),
     "&&": arrays.overlaps,
 }
+
+# What an index is looked into for.
+_SEARCHES: Final = {"@>", "&&"}
 
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _COMPARISONS: Final = {operators.lt, operators.le, operators.gt, operators.ge}
@@ -226,7 +231,82 @@ class ArrayCompiler(SQLCompiler):
             text: str = super().visit_custom_op_binary(element, operator, **kw)  # type: ignore[no-untyped-call]
             return text
         kw["eager_grouping"] = False
-        return build(self._operand(element.left, kw), self._operand(element.right, kw))
+        array, others = self._operand(element.left, kw), self._operand(element.right, kw)
+        sql = build(array, others)
+        if operator.opstring not in _SEARCHES or not _is_constant(element.right):
+            return sql
+        if not self._decides:
+            return sql
+        return self._narrowed(element.left, others, sql, operator.opstring == "@>", kw)
+
+    def _narrowed(
+        self, column: Any, others: str, sql: str, with_all: bool, kw: dict[str, Any]
+    ) -> str:
+        """A condition for rows that an index names, if the column has one."""
+        found = index_of(column)
+        if found is None:
+            return sql
+        index, key = found
+        quote = self.preparer.quote_identifier
+        every_row = quote(cast(Any, index.table).name), quote(key.name)
+        rows = index_table(index, self.preparer).rows(others, with_all=with_all, if_empty=every_row)
+        return f"({self._operand(key, kw)} IN ({rows}) AND {sql})"
+
+    # Where a condition decides on a row, NULL is as good as false, which it is with an index. Where
+    # something is made of its value (NOT, CASE, a function, a column), it is not.
+
+    _decides = False
+    """Whether what is compiled is a condition for rows, or what AND and OR make one of."""
+
+    @contextmanager
+    def _deciding(self, decides: bool) -> Iterator[None]:
+        before, self._decides = self._decides, decides
+        try:
+            yield
+        finally:
+            self._decides = before
+
+    def _generate_delimited_and_list(self, clauses: Any, **kw: Any) -> str:
+        """WHERE and HAVING."""
+        with self._deciding(True):
+            text: str = super()._generate_delimited_and_list(clauses, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_join(self, join: Any, *args: Any, **kw: Any) -> str:
+        """JOIN, with its ON."""
+        with self._deciding(True):
+            text: str = super().visit_join(join, *args, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_select(self, select_stmt: Any, *args: Any, **kw: Any) -> str:
+        """SELECT."""
+        with self._deciding(False):
+            text: str = super().visit_select(select_stmt, *args, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_unary(self, unary: Any, *args: Any, **kw: Any) -> str:
+        """NOT, among others."""
+        with self._deciding(False):
+            text: str = super().visit_unary(unary, *args, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_binary(self, binary: Any, *args: Any, **kw: Any) -> str:
+        """Two operands; an operator of arrays may use an index."""
+        is_search = getattr(binary.operator, "opstring", None) in _SEARCHES
+        with self._deciding(self._decides and is_search):
+            text: str = super().visit_binary(binary, *args, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_case(self, clause: Any, **kw: Any) -> str:
+        """CASE."""
+        with self._deciding(False):
+            text: str = super().visit_case(clause, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def visit_function(self, func: Any, *args: Any, **kw: Any) -> str:
+        """A function."""
+        with self._deciding(False):
+            return super().visit_function(func, *args, **kw)
 
     def visit_getitem_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         """An element, or a slice."""
@@ -299,6 +379,25 @@ def _is_array(element: Any) -> bool:
 def _item_of(element: Any) -> TypeEngine[Any]:
     item: TypeEngine[Any] = _type_of(element).item_type
     return item
+
+
+_CONSTANT: Final = (
+    elements.BindParameter,
+    elements.Cast,
+    elements.ClauseList,
+    elements.ExpressionClauseList,
+    elements.False_,
+    elements.Grouping,
+    elements.Null,
+    elements.True_,
+    elements.TypeClause,
+    elements.TypeCoerce,
+)
+
+
+def _is_constant(element: Any) -> bool:
+    """Whether an operand is the same for each row."""
+    return all(isinstance(each, _CONSTANT) for each in visitors.iterate(element))
 
 
 def _is_open(bound: Any) -> bool:

@@ -7,8 +7,8 @@ Invariant: a transaction is begun by the isolation level, here or in the driver,
 the default level.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from sqlalchemy import exc, pool
@@ -29,6 +29,14 @@ from sqlalchemy.sql.selectable import GenerativeSelect
 import oxlite
 from oxlite import sqlite3
 from oxlite.connection import refuse_writes
+from oxlite.own_tables import in_transaction
+from oxlite.sqlalchemy.array_indexes import (
+    indexes_of_table,
+    names_of_indexes,
+    reflected_indexes,
+    refuse_another_table,
+    statements_of,
+)
 from oxlite.sqlalchemy.arrays import (
     TYPE_NAME,
     ArrayAsText,
@@ -50,6 +58,7 @@ from oxlite.sqlalchemy.isolation import (
     begins,
 )
 from oxlite.sqlalchemy.migrations import (
+    dropped_table,
     explain_refused_commit,
     explain_refused_drop,
     refuse_what_loses,
@@ -161,6 +170,20 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         """The CHECKs of a table, but for those that belong to the types of columns."""
         found = super().get_check_constraints(connection, *args, **kw)  # type: ignore[no-untyped-call]
         return [check for check in found if not is_of_the_type(check["sqltext"])]
+
+    def get_indexes(
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> Any:
+        """The indexes of a table, those of arrays among them."""
+        found = super().get_indexes(connection, table_name, schema=schema, **kw)  # type: ignore[no-untyped-call]
+        return [*found, *reflected_indexes(connection, table_name, schema)]
+
+    def get_table_names(self, connection: Connection, *args: Any, **kw: Any) -> Any:
+        """The tables of a database, but for those that are indexes of arrays."""
+        found = super().get_table_names(connection, *args, **kw)  # type: ignore[no-untyped-call]
+        schema = args[0] if args else kw.get("schema")
+        indexes = names_of_indexes(connection, schema)
+        return [name for name in found if name not in indexes]
 
     def retrieve_dbapi_version(self, dbapi: "DBAPIModule") -> Any:
         """Oxlite's version; that of SQLite is ``server_version_info``."""
@@ -311,6 +334,9 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
             if begins(statement):
                 self.transactions.begin_to_write(_connection_of(cursor))
             refuse_what_loses(_connection_of(cursor), statement)
+            if several := _several(_connection_of(cursor), statement, context):
+                self._execute_several(cursor, several)
+                return
         if context is not None and getattr(context.compiled, "locks_rows", False):
             self._lock(_connection_of(cursor))
         try:
@@ -320,6 +346,19 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
         except sqlite3.IntegrityError as error:
             explain_refused_drop(_connection_of(cursor), statement, error)
             raise
+
+    def _execute_several(self, cursor: DBAPICursor, statements: list[str]) -> None:
+        """Run what stands for one statement as a whole, or not at all."""
+        connection = _connection_of(cursor)
+        with _as_a_whole(connection):
+            for statement in statements:
+                try:
+                    cursor.execute(statement)
+                except sqlite3.OperationalError as error:
+                    self._raise_explained(error, cursor)
+                except sqlite3.IntegrityError as error:
+                    explain_refused_drop(connection, statement, error)
+                    raise
 
     def do_execute_no_params(
         self, cursor: DBAPICursor, statement: str, context: ExecutionContext | None = None
@@ -388,6 +427,33 @@ class SQLiteDialect_oxlite(SQLiteDialect_pysqlite):
     ) -> bool:
         """Whether a connection cannot be used any more, so that the pool should open others."""
         return is_disconnect(e)
+
+
+def _several(
+    connection: DriverConnection, statement: str, context: ExecutionContext | None
+) -> list[str]:
+    """The statements that are run for one: those of an index of arrays, or of its table's end."""
+    if context is not None and getattr(context.compiled, "array_index", None) is not None:
+        refuse_another_table(connection, context)
+        return list(statements_of(statement))
+    dropped = dropped_table(statement)
+    indexes = [] if dropped is None else indexes_of_table(connection, *dropped)
+    return [statement, *indexes] if indexes else []
+
+
+@contextmanager
+def _as_a_whole(connection: DriverConnection) -> Iterator[None]:
+    """A block of statements, none of which stays if one fails, in whatever transaction is open."""
+    with in_transaction(cast(sqlite3.Connection, connection)):
+        connection.execute("SAVEPOINT oxlite_as_a_whole")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):  # the transaction may be over
+                connection.execute("ROLLBACK TO oxlite_as_a_whole")
+                connection.execute("RELEASE oxlite_as_a_whole")
+            raise
+        connection.execute("RELEASE oxlite_as_a_whole")
 
 
 def _connection_of(cursor: DBAPICursor) -> DriverConnection:

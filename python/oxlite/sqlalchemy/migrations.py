@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from oxlite import sqlite3
 from oxlite.sqlalchemy.isolation import BLANK, DriverConnection
 
-__all__ = ["explain_refused_commit", "explain_refused_drop", "refuse_what_loses"]
+__all__ = ["dropped_table", "explain_refused_commit", "explain_refused_drop", "refuse_what_loses"]
 
 _NAME: Final = r'"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`|\w+'
 _PRAGMA: Final = re.compile(
@@ -76,8 +76,17 @@ def refuse_what_loses(connection: DriverConnection, statement: str) -> None:
     if found := _PRAGMA.match(statement):
         _refuse_ignored_pragma(connection, found[1])
     elif found := _DROP.match(statement):
-        schema, table = found[1], _unquoted(found[2])
-        _refuse_cascade(connection, "main" if schema is None else _unquoted(schema), table)
+        _refuse_cascade(connection, *_place(found))
+
+
+def dropped_table(statement: str) -> tuple[str, str] | None:
+    """The schema and the name of the table that a statement drops, if it is such a one."""
+    found = _DROP.match(statement)
+    return None if found is None else _place(found)
+
+
+def _place(found: re.Match[str]) -> tuple[str, str]:
+    return "main" if found[1] is None else _unquoted(found[1]), _unquoted(found[2])
 
 
 def explain_refused_drop(
