@@ -2,7 +2,7 @@
 
 ::
 
-    cli → {replication, bench → django} → operations → {cable, cache, environment, tasks}
+    cli → {replication, promotion, bench → django} → operations → {cable, cache, environment, tasks}
     → {sqlalchemy, aio} → sqlite3 → _native
 
 A room may import any room below it, never one beside or above it. The rooms
@@ -47,12 +47,14 @@ BELOW: dict[str, set[str]] = {
     | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
     "operations": DRIVER | {DOOR, "environment", "file_locks"},
     "replication": DRIVER | {DOOR, "file_locks", "operations"},
+    "promotion": DRIVER | {DOOR, "operations"},
     "django": DRIVER
     | {DOOR, "arrays", "cable", "cache", "connection", "environment", "notifications"}
     | {"operations", "own_tables", "patterns", "retries", "schema", "tasks"},
     "environment": {"sqlite3", DOOR} | FACES - {"django"},
     "bench": {"sqlite3", DOOR, "cache", "environment", "operations", "tasks"} | FACES,
-    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "replication", "tasks"}
+    "cli": {"sqlite3", DOOR, "cache", "environment", "bench", "operations", "promotion"}
+    | {"replication", "tasks"}
     | FACES,
 }
 PUBLIC_NAMES_ONLY = {"bench", "cli", "environment"}

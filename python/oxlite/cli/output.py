@@ -18,6 +18,7 @@ from rich.progress import (
     ProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 
 __all__ = [
@@ -65,11 +66,13 @@ def contents_text(rows: Mapping[str, int | None]) -> str:
 
 
 @contextmanager
-def scan_progress(*, in_bytes: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
+def scan_progress(
+    *, in_bytes: bool = False, time_left: bool = False
+) -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar on standard error for the length of a block, if somebody sits there; else None.
 
     Gives a function that takes a name, how far that has come, and of how much (0: unknown); both
-    are shown where they are bytes.
+    are shown where they are bytes. ``time_left`` shows how long it may take from now on, too.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -79,6 +82,8 @@ def scan_progress(*, in_bytes: bool = False) -> Iterator[Callable[[str, int, int
     if in_bytes:
         columns.append(DownloadColumn())
     columns.append(TimeElapsedColumn())
+    if time_left:
+        columns += [TextColumn("left"), TimeRemainingColumn()]
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None)
 

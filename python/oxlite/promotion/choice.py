@@ -1,0 +1,67 @@
+"""Which type of PostgreSQL's a column gets: by what it was declared as, and by what is in it.
+
+A declared type says what was meant; SQLite lets anything be stored all the same
+(https://sqlite.org/datatype3.html). So each declared type has a list: what was meant first, and
+what holds more after it. The last of a list holds any text.
+"""
+
+import re
+from typing import Final
+
+from oxlite.promotion.source import Column, Table
+
+__all__ = ["ANY_TEXT", "candidates", "is_lossless"]
+
+ANY_TEXT: Final = "text"
+_SIZE: Final = re.compile(r"\((\d+)(?:\s*,\s*(\d+))?\)")
+_BY_CONTENT: Final = ("bigint", "double precision", "text", "bytea")
+
+_BY_NAME: Final = (
+    (r"BOOL", ("boolean", "bigint", "text")),
+    (r"JSON", ("jsonb", "text")),
+    (r"UUID|GUID|UNIQUEIDENTIFIER", ("uuid", "text")),
+    (r"TIMESTAMPTZ|WITH TIME ZONE", ("timestamp with time zone", "text")),
+    (
+        r"DATETIME|TIMESTAMP",
+        ("timestamp without time zone", "timestamp with time zone", "text"),
+    ),
+    (r"^DATE\b", ("date", "timestamp without time zone", "timestamp with time zone", "text")),
+    (r"^TIME\b", ("time without time zone", "text")),
+    (r"INTERVAL", ("interval", "text")),
+    (r"INT", ("bigint", "numeric", "text")),
+    (r"CHAR", ("text",)),
+    (r"TEXT|CLOB|STRING", ("text",)),
+    (r"BLOB|BINARY|BYTEA|IMAGE", ("bytea",)),
+    (r"REAL|FLOA|DOUB", ("double precision", "numeric", "text")),
+    (r"DEC|NUMERIC|MONEY", ("numeric", "text")),
+)
+
+
+def candidates(table: Table, column: Column) -> tuple[str, ...]:
+    """The types that a column may get, what was meant first.
+
+    One without a declared type, or with one that says nothing, is judged by what is in it: the
+    first that holds all of that is meant.
+    """
+    if column.name == table.row_key:
+        return ("bigint",)
+    declared = column.declared
+    size = _SIZE.search(declared)
+    for pattern, names in _BY_NAME:
+        if re.search(pattern, declared):
+            if "CHAR" in pattern and size is not None:
+                return (f"character varying({size.group(1)})", *names)
+            if pattern.startswith("DEC") and size is not None:
+                return (f"numeric({size.group(1)},{size.group(2) or 0})", *names)
+            return names
+    return _BY_CONTENT
+
+
+def is_lossless(meant: str, wider: str) -> bool:
+    """Whether one only lets more in than what was meant, and is of the same sort."""
+    sort = meant.partition("(")[0]
+    return (sort, wider) in {
+        ("character varying", "text"),
+        ("numeric", "numeric"),
+        ("timestamp without time zone", "timestamp with time zone"),
+    } or (meant in _BY_CONTENT and wider in _BY_CONTENT and meant != "text")

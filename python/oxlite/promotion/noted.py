@@ -1,0 +1,204 @@
+"""What PostgreSQL knows of a promotion: what was planned, and how far each table has come.
+
+Invariant: it changes in the transactions in which the data does.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from oxlite.promotion.errors import PromotionError
+from oxlite.promotion.plan import ColumnPlan, Plan, TablePlan
+from oxlite.promotion.source import Source
+from oxlite.promotion.target import Target
+from oxlite.promotion.values import type_of
+
+__all__ = [
+    "SCHEMA",
+    "Noted",
+    "Progress",
+    "Stage",
+    "forget",
+    "key_of",
+    "note",
+    "note_indexed",
+    "note_part",
+    "note_stage",
+    "read",
+    "set_aside_count",
+]
+
+SCHEMA: Final = "oxlite_promotion"
+
+Stage: TypeAlias = Literal["copying", "following", "complete"]
+"""``copying``: not all rows are there; ``following``: they are, and what is written since is
+carried over; ``complete``: no more is carried over."""
+
+
+Progress: TypeAlias = tuple[list[Any] | None, int, bool, bool]
+
+
+@dataclass(slots=True)
+class Noted:
+    """What is noted.
+
+    Attributes:
+        number: What the file knows it by.
+        stage: How far all of it has come.
+        schema: Of the tables.
+        is_existing: Whether they were there before.
+        plan: What becomes of each table, without rows' counts that are up to date.
+        foreign_keys: Those that were taken away for the time, as SQL that makes them again.
+        progress: Of each table: the key of the last row, how many were copied, whether that is
+            all, and whether it has its indexes.
+        notes: What was lost on the way.
+    """
+
+    number: str
+    stage: Stage
+    schema: str
+    is_existing: bool
+    plan: Plan
+    foreign_keys: list[tuple[str, str, str]]
+    progress: dict[str, Progress]
+    notes: list[list[str]]
+
+
+_TABLES: Final = (
+    f"CREATE SCHEMA {SCHEMA}",
+    f"CREATE TABLE {SCHEMA}.promotion (number text, stage text, document jsonb)",
+    f"CREATE TABLE {SCHEMA}.progress (table_name text PRIMARY KEY, last_key jsonb, rows bigint"
+    " NOT NULL, is_copied boolean NOT NULL, is_indexed boolean NOT NULL)",
+    f"CREATE TABLE {SCHEMA}.set_aside (table_name text, key text, row text)",
+)
+
+
+def note(target: Target, noted: Noted) -> None:
+    """Begin, in the transaction that is open."""
+    for sql in _TABLES:
+        target.execute(sql)
+    target.execute(
+        f"INSERT INTO {SCHEMA}.promotion VALUES (%s, %s, %s)",
+        (noted.number, noted.stage, json.dumps(_document(noted))),
+    )
+    for one in noted.plan.tables:
+        target.execute(
+            f"INSERT INTO {SCHEMA}.progress VALUES (%s, NULL, 0, false, false)",
+            (one.table.name,),
+        )
+
+
+def _document(noted: Noted) -> dict[str, Any]:
+    return {
+        "schema": noted.schema,
+        "is_existing": noted.is_existing,
+        "foreign_keys": noted.foreign_keys,
+        "notes": noted.notes,
+        "tables": [
+            {
+                "name": one.table.name,
+                "sql": one.table.sql,
+                "key": one.table.key,
+                "rows": one.rows,
+                "columns": [
+                    [column.name, column.type.name, column.misfits, column.is_computed]
+                    for column in one.columns
+                ],
+            }
+            for one in noted.plan.tables
+        ],
+    }
+
+
+def read(target: Target, source: Source) -> Noted | None:
+    """What is noted; ``None`` if nothing is.
+
+    Raises:
+        PromotionError: The file's tables are no longer what they were.
+    """
+    found = target.execute("SELECT to_regclass('oxlite_promotion.promotion')").fetchone()
+    if found is None or found[0] is None:
+        return None
+    row = target.execute(f"SELECT number, stage, document FROM {SCHEMA}.promotion").fetchone()
+    if row is None:
+        raise PromotionError(f"{SCHEMA}.promotion is empty: --abort, and begin anew")
+    number, stage, document = row
+    tables = {table.name: table for table in source.tables}
+    plans = []
+    for one in document["tables"]:
+        table = tables.get(one["name"])
+        if table is None or table.sql != one["sql"] or list(table.key) != one["key"]:
+            raise PromotionError(
+                f"the table {one['name']!r} was changed since the promotion began: --abort, and"
+                " begin anew"
+            )
+        columns = tuple(
+            ColumnPlan(name, type_of(kind), misfits, is_computed)
+            for name, kind, misfits, is_computed in one["columns"]
+        )
+        plans.append(TablePlan(table, columns, one["rows"]))
+    progress = {
+        name: (key, rows, is_copied, is_indexed)
+        for name, key, rows, is_copied, is_indexed in target.execute(
+            f"SELECT * FROM {SCHEMA}.progress"
+        )
+    }
+    return Noted(
+        number,
+        stage,
+        document["schema"],
+        document["is_existing"],
+        Plan(tuple(plans), ()),
+        document["foreign_keys"],
+        progress,
+        document["notes"],
+    )
+
+
+def note_part(target: Target, table: str, key: Sequence[Any], rows: int, is_last: bool) -> None:
+    """Note that some more rows were copied, in the transaction that is open."""
+    written = [{"hex": one.hex()} if isinstance(one, bytes) else one for one in key]
+    target.execute(
+        f"UPDATE {SCHEMA}.progress SET last_key = coalesce(%s, last_key), rows = rows + %s,"
+        " is_copied = %s WHERE table_name = %s",
+        (json.dumps(written) if written else None, rows, is_last, table),
+    )
+
+
+def key_of(noted: list[Any] | None) -> tuple[Any, ...] | None:
+    """The key that was noted."""
+    if noted is None:
+        return None
+    return tuple(bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in noted)
+
+
+def note_indexed(target: Target, table: str) -> None:
+    """Note that a table has its indexes, in the transaction that is open."""
+    target.execute(
+        f"UPDATE {SCHEMA}.progress SET is_indexed = true WHERE table_name = %s",
+        (table,),
+    )
+
+
+def note_stage(target: Target, noted: Noted, stage: Stage) -> None:
+    """Note how far all of it has come, and what was lost, in the transaction that is open."""
+    noted.stage = stage
+    target.execute(
+        f"UPDATE {SCHEMA}.promotion SET stage = %s, document = %s",
+        (stage, json.dumps(_document(noted))),
+    )
+
+
+def set_aside_count(target: Target) -> int:
+    """How many rows were set aside."""
+    row = target.execute(f"SELECT count(*) FROM {SCHEMA}.set_aside").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def forget(target: Target) -> None:
+    """Take it away; rows that were set aside stay."""
+    if set_aside_count(target):
+        target.execute(f"DROP TABLE {SCHEMA}.promotion, {SCHEMA}.progress")
+    else:
+        target.execute(f"DROP SCHEMA {SCHEMA} CASCADE")

@@ -1,0 +1,169 @@
+"""All rows of a table, part by part, into PostgreSQL.
+
+Invariant: a part and how far it reaches are one transaction there, so whoever is killed goes on
+after the last part, and no row is there twice.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from oxlite.promotion.errors import DoesNotFit
+from oxlite.promotion.names import identifier, identifiers, literal
+from oxlite.promotion.plan import TablePlan
+from oxlite.promotion.rows import columns_there, lines
+from oxlite.promotion.survey import key_expressions
+from oxlite.promotion.target import Target
+from oxlite.sqlite3 import Connection
+
+__all__ = ["copy_lines", "copy_table", "key_text", "put_aside"]
+
+_ROWS_AT_ONCE: Final = 500
+_PART_ROWS: Final = 100_000
+_PART_CHARACTERS: Final = 32 << 20
+_WRITE_CHARACTERS: Final = 1 << 20
+
+
+def copy_table(
+    connection: Connection,
+    target: Target,
+    schema: str,
+    plan: TablePlan,
+    after: Sequence[Any] | None,
+    note: Callable[[Sequence[Any], int, bool], None],
+) -> None:
+    """Copy what comes after a key.
+
+    Args:
+        connection: One with the functions of ``functions``, and the text factory of ``as_text``.
+        target: Where to.
+        schema: Of the table there.
+        plan: What becomes of it.
+        after: The key of the last row that is there; ``None`` for none.
+        note: Is called at the end of each part, in its transaction, with the key of its last row,
+            how many rows it has, and whether it was the last.
+
+    Raises:
+        DoesNotFit: A value does not, and nothing was said about it.
+    """
+    keys = key_expressions(plan.table)
+    order = ", ".join(keys)
+    marks = ", ".join("?" for _ in keys)
+    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
+    while True:
+        where = "" if after is None else f" WHERE ({order}) > ({marks})"
+        rows = connection.execute(
+            f"{lines(plan)}{where} ORDER BY {order} LIMIT {_PART_ROWS}", tuple(after or ())
+        )
+        count = characters = 0
+        unfit: list[tuple[Any, ...]] = []
+        is_last = False
+        with target.transaction():
+            with target.cursor().copy(into) as copy:
+                waiting: list[str] = []
+                size = 0
+                while characters < _PART_CHARACTERS:
+                    found = rows.fetchmany(_ROWS_AT_ONCE)
+                    if not found:
+                        break
+                    for row in found:
+                        line = row[-1]
+                        if line is None:
+                            unfit.append(tuple(row[:-1]))
+                        else:
+                            waiting.append(line)
+                            size += len(line)
+                    count += len(found)
+                    after = found[-1][:-1]
+                    if size >= _WRITE_CHARACTERS:
+                        copy.write("\n".join(waiting) + "\n")
+                        characters += size
+                        waiting, size = [], 0
+                if waiting:
+                    copy.write("\n".join(waiting) + "\n")
+                is_last = characters + size < _PART_CHARACTERS and count < _PART_ROWS
+            if unfit:
+                put_aside(connection, target, plan, unfit)
+            rows.close()
+            note(after or (), count, is_last)
+        if is_last:
+            return
+
+
+def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Sequence[str]) -> None:
+    """Copy some lines, in the transaction that is open."""
+    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
+    with target.cursor().copy(into) as copy:
+        copy.write("".join(f"{line}\n" for line in ready))
+
+
+def put_aside(
+    connection: Connection, target: Target, plan: TablePlan, keys: Sequence[tuple[Any, ...]]
+) -> None:
+    """Keep rows that do not fit where they can be looked at, in the transaction that is open.
+
+    Raises:
+        DoesNotFit: Nothing was said about them.
+    """
+    order = ", ".join(key_expressions(plan.table))
+    marks = ", ".join("?" for _ in plan.table.key)
+    names = [column.name for column in plan.columns]
+    pairs = ", ".join(f"{literal(name)}, {_as_json(identifier(name))}" for name in names)
+    unfit = " + ".join(_unfit(column.type.fits_of(identifier(column.name)), column.name)
+                       for column in plan.columns)  # fmt: skip
+    where = ", ".join(
+        f"CASE WHEN {_unfit(column.type.fits_of(identifier(column.name)), column.name)}"
+        f" THEN {literal(column.name)} END"
+        for column in plan.columns
+        if column.misfits in {"stop", "widen"}
+    )
+    for key in keys:
+        if None in key:
+            raise DoesNotFit(f"a key of {plan.table.name!r} is no UTF-8: mend it first")
+        row = connection.execute(
+            f"SELECT json_object({pairs}), {f'coalesce({where}, NULL)' if where else 'NULL'},"
+            f" {unfit} FROM {identifier(plan.table.name)} WHERE ({order}) = ({marks})",
+            key,
+        ).fetchone()
+        if row is None:
+            continue  # it is gone by now
+        if row[1] is not None or (where and not row[2]):
+            column = f"column {row[1]!r}" if row[1] else "a text"
+            raise DoesNotFit(
+                f"the row {key_text(key)} of {plan.table.name!r} has something in {column} that"
+                " does not fit: it was written after the tables were looked at. Mend it, or say"
+                " what is to be done (misfits in a file of overrides), after --abort"
+            )
+        written = row[0]
+        if written is None:  # a text that is no UTF-8
+            hexadecimal = ", ".join(
+                f"{literal(name)}, hex(CAST({identifier(name)} AS BLOB))" for name in names
+            )
+            (written,) = connection.execute(
+                f"SELECT json_object({hexadecimal}) FROM {identifier(plan.table.name)}"
+                f" WHERE ({order}) = ({marks})",
+                key,
+            ).fetchone()
+        target.execute(
+            "INSERT INTO oxlite_promotion.set_aside (table_name, key, row) VALUES (%s, %s, %s)",
+            (plan.table.name, key_text(key), written),
+        )
+
+
+def _unfit(fits: str, name: str) -> str:
+    return f"({identifier(name)} IS NOT NULL AND ({fits}) IS NOT 1)"
+
+
+def _as_json(column: str) -> str:
+    return f"CASE typeof({column}) WHEN 'blob' THEN hex({column}) ELSE {column} END"
+
+
+def key_text(key: Sequence[Any]) -> str:
+    """A key, for a person and for ``set_aside``."""
+    return json.dumps(
+        [one.hex() if isinstance(one, bytes) else one for one in key],
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )

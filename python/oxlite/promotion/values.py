@@ -1,0 +1,274 @@
+"""How a value of SQLite's gets into a column of PostgreSQL's, for each type of those.
+
+A type has four SQL expressions. In SQLite: whether a value fits, how COPY reads it, and how it is
+compared; in PostgreSQL: how it is compared. The last two give the same text for the same value.
+
+Invariant: nothing is changed on the way but the form. What would lose something does not fit.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from oxlite.promotion.errors import PromotionError
+
+__all__ = ["Type", "type_of"]
+
+_DATE: Final = "(length({c}) = 10 AND date({c}) IS {c} AND {c} GLOB '[0-9]*' AND {c} >= '0001')"
+_TIME_FITS: Final = (
+    "CASE WHEN length({t}) = 5 THEN strftime('%H:%M', {t}) IS {t}"
+    " WHEN length({t}) = 8 THEN strftime('%H:%M:%S', {t}) IS {t}"
+    " ELSE length({t}) BETWEEN 10 AND 15 AND strftime('%H:%M:%S', substr({t}, 1, 8)) IS"
+    " substr({t}, 1, 8) AND substr({t}, 9, 1) = '.' AND substr({t}, 10) NOT GLOB '*[^0-9]*' END"
+)
+_TIME_PADDED: Final = (
+    "CASE WHEN length({t}) = 5 THEN {t} || ':00.000000'"
+    " WHEN length({t}) = 8 THEN {t} || '.000000' ELSE substr({t} || '000000', 1, 15) END"
+)
+_WHOLE_DOUBLE: Final = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of PostgreSQL's, with its modifiers.
+
+    ``{c}`` is the column, in each expression.
+
+    Attributes:
+        name: As PostgreSQL writes it.
+        fits: 1 for what it can hold. (Nothing is asked of NULL.)
+        written: As COPY reads it, before it is escaped.
+        compared: The text that stands for the value.
+        compared_there: The same of what PostgreSQL has.
+        is_escaped: Whether ``written`` may have what COPY has a meaning for.
+    """
+
+    name: str
+    fits: str
+    written: str
+    compared: str
+    compared_there: str
+    is_escaped: bool = False
+
+    def fits_of(self, column: str) -> str:
+        """``fits``, of a column (in quotes)."""
+        return self.fits.replace("{c}", column)
+
+    def written_of(self, column: str) -> str:
+        """``written``, escaped, of a column; NULL of what does not fit."""
+        written = self.written.replace("{c}", column)
+        if self.is_escaped:
+            for letter, escape in (("'\\'", "\\\\"), ("char(10)", "\\n"), ("char(9)", "\\t"),
+                                   ("char(13)", "\\r")):  # fmt: skip
+                written = f"replace({written}, {letter}, '{escape}')"
+        return (
+            f"CASE WHEN {column} IS NULL THEN '\\N' WHEN {self.fits_of(column)} THEN {written} END"
+        )
+
+    def compared_of(self, column: str) -> str:
+        """``compared``, of a column; NULL of what does not fit."""
+        compared = self.compared.replace("{c}", column)
+        return (
+            f"CASE WHEN {column} IS NULL THEN char(30)"
+            f" WHEN {self.fits_of(column)} THEN {compared} END"
+        )
+
+    def compared_there_of(self, column: str) -> str:
+        """``compared_there``, of a column."""
+        return f"coalesce({self.compared_there.replace('{c}', column)}, chr(30))"
+
+
+def _integer(name: str, bits: int) -> Type:
+    least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    fits = f"typeof({{c}}) = 'integer' AND {{c}} BETWEEN {least} AND {most}"
+    if bits == 64:
+        fits = "typeof({c}) = 'integer'"
+    return Type(name, fits, "{c}", "{c}", "{c}::text")
+
+
+def _text(name: str, most: int | None = None) -> Type:
+    fits = "typeof({c}) <> 'blob' AND instr({c}, char(0)) = 0"
+    if most is not None:
+        fits += f" AND length({{c}}) <= {most}"
+    return Type(name, fits, "CAST({c} AS TEXT)", "CAST({c} AS TEXT)", "{c}::text", is_escaped=True)
+
+
+def _numeric(name: str, precision: int | None, scale: int | None) -> Type:
+    arguments = "NULL, NULL" if precision is None else f"{precision}, {scale or 0}"
+    written = f"oxlite_decimal({{c}}, {arguments})"
+    return Type(
+        name,
+        f"typeof({{c}}) <> 'blob' AND {written} IS NOT NULL",
+        written,
+        written,
+        "trim_scale({c})::text",
+    )
+
+
+def _float(name: str, size: int) -> Type:
+    bits = f"oxlite_float_bits({{c}}, {size})"
+    fits = (
+        "(typeof({c}) = 'real' OR typeof({c}) = 'integer'"
+        f" AND {{c}} BETWEEN -{_WHOLE_DOUBLE} AND {_WHOLE_DOUBLE})"
+    )
+    if size == 4:
+        fits += f" AND {bits} IS NOT NULL"
+    return Type(
+        name, fits, "oxlite_float_text({c})", bits, f"encode(float{size}send({{c}}), 'hex')"
+    )
+
+
+def _timestamp() -> Type:
+    time = "substr({c}, 12)"
+    text = (
+        f"({_DATE.replace('{c}', 'substr({c}, 1, 10)')} AND (length({{c}}) = 10 OR"
+        f" substr({{c}}, 11, 1) IN (' ', 'T') AND {_TIME_FITS.replace('{t}', time)}))"
+    )
+    padded = (
+        "CASE WHEN length({c}) = 10 THEN {c} || ' 00:00:00.000000' ELSE substr({c}, 1, 10)"
+        f" || ' ' || {_TIME_PADDED.replace('{t}', time)} END"
+    )
+    written = f"CASE WHEN typeof({{c}}) = 'text' THEN {padded} ELSE oxlite_moment({{c}}) END"
+    return Type(
+        "timestamp without time zone",
+        f"CASE typeof({{c}}) WHEN 'text' THEN {text} WHEN 'blob' THEN 0"
+        " ELSE oxlite_moment({c}) IS NOT NULL END",
+        written,
+        written,
+        "to_char({c}, 'YYYY-MM-DD HH24:MI:SS.US')",
+    )
+
+
+def _timestamp_with_zone() -> Type:
+    plain = _timestamp()
+    has_offset = (
+        "typeof({c}) = 'text' AND (substr({c}, -1) IN ('Z', 'z') OR substr({c}, 17) GLOB '*[+-]*')"
+    )
+    written = f"CASE WHEN {has_offset} THEN oxlite_utc({{c}}) ELSE {plain.written} END"
+    return Type(
+        "timestamp with time zone",
+        f"CASE WHEN {has_offset} THEN oxlite_utc({{c}}) IS NOT NULL ELSE {plain.fits} END",
+        f"{written} || '+00'",
+        written,
+        "to_char({c} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+    )
+
+
+_IS_UUID: Final = (
+    "CASE typeof({c}) WHEN 'blob' THEN length({c}) = 16 WHEN 'text' THEN"
+    " length(replace({c}, '-', '')) = 32 AND replace({c}, '-', '') NOT GLOB '*[^0-9a-fA-F]*'"
+    " AND length({c}) IN (32, 36) ELSE 0 END"
+)
+_UUID_TEXT: Final = (
+    "lower(CASE WHEN typeof({c}) = 'blob' THEN hex({c}) ELSE replace({c}, '-', '') END)"
+)
+
+_TYPES: Final = {
+    "boolean": Type(
+        "boolean",
+        "lower({c}) IN ('0', '1', 't', 'f', 'true', 'false')",
+        "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
+        "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
+        "CASE WHEN {c} THEN 't' ELSE 'f' END",
+    ),
+    "smallint": _integer("smallint", 16),
+    "integer": _integer("integer", 32),
+    "bigint": _integer("bigint", 64),
+    "real": _float("real", 4),
+    "double precision": _float("double precision", 8),
+    "text": _text("text"),
+    "bytea": Type("bytea", "1", "'\\\\x' || hex({c})", "hex({c})", "upper(encode({c}, 'hex'))"),
+    "date": Type(
+        "date", f"typeof({{c}}) = 'text' AND {_DATE}", "{c}", "{c}", "to_char({c}, 'YYYY-MM-DD')"
+    ),
+    "time without time zone": Type(
+        "time without time zone",
+        f"typeof({{c}}) = 'text' AND {_TIME_FITS.replace('{t}', '{c}')}",
+        "{c}",
+        _TIME_PADDED.replace("{t}", "{c}"),
+        "to_char({c}, 'HH24:MI:SS.US')",
+    ),
+    "timestamp without time zone": _timestamp(),
+    "timestamp with time zone": _timestamp_with_zone(),
+    "interval": Type(
+        "interval",
+        "typeof({c}) = 'integer'",
+        "{c} || ' microseconds'",
+        "{c}",
+        "trunc(extract(epoch FROM {c}) * 1000000)::text",
+    ),
+    "jsonb": Type(
+        "jsonb",
+        "typeof({c}) = 'text' AND oxlite_json({c}) IS NOT NULL",
+        "{c}",
+        "oxlite_json({c})",
+        "{c}::text",
+        is_escaped=True,
+    ),
+    "json": Type(
+        "json",
+        "typeof({c}) = 'text' AND json_valid({c}) AND instr({c}, char(0)) = 0",
+        "{c}",
+        "{c}",
+        "{c}::text",
+        is_escaped=True,
+    ),
+    "uuid": Type("uuid", _IS_UUID, _UUID_TEXT, _UUID_TEXT, "replace({c}::text, '-', '')"),
+    "inet": Type(
+        "inet",
+        "typeof({c}) = 'text' AND oxlite_address({c}) IS NOT NULL",
+        "{c}",
+        "oxlite_address({c})",
+        "host({c}) || '/' || masklen({c})",
+    ),
+}
+
+_SHORT: Final = {
+    "bool": "boolean",
+    "int2": "smallint",
+    "int": "integer",
+    "int4": "integer",
+    "int8": "bigint",
+    "float4": "real",
+    "float8": "double precision",
+    "time": "time without time zone",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "decimal": "numeric",
+    "varchar": "character varying",
+    "char": "character",
+}
+_MODIFIED: Final = re.compile(r"([a-z0-9 _]+?)\s*(?:\((\d+)(?:\s*,\s*(\d+))?\))?(\[\])?")
+_ARRAY: Final = "typeof({c}) = 'text' AND oxlite_array({c}, '') IS NOT NULL"
+
+
+def type_of(name: str) -> Type:
+    """A type by PostgreSQL's name for it, such as ``character varying(20)``.
+
+    One that is not known here takes a text, and gives the same text back.
+
+    Raises:
+        PromotionError: That is no name of a type.
+    """
+    found = _MODIFIED.fullmatch(name.strip().lower())
+    if found is None:
+        return _text(name)
+    base, first, second, is_array = found.groups()
+    base = _SHORT.get(base, base)
+    if is_array:
+        return Type(
+            name, _ARRAY, "oxlite_array({c}, '')", "oxlite_array_json({c})",
+            "array_to_json({c})::text", is_escaped=True,
+        )  # fmt: skip
+    if base == "numeric":
+        return _numeric(name, int(first) if first else None, int(second) if second else None)
+    if base == "character varying":
+        return _text(name, int(first) if first else None)
+    if base == "character":
+        text = _text(name, int(first or 1))
+        return Type(
+            name, text.fits, text.written, "rtrim({c})", "rtrim({c}::text)", is_escaped=True
+        )
+    if not base:
+        raise PromotionError(f"{name!r} is no type of PostgreSQL's")
+    return _TYPES.get(base) or _text(name)

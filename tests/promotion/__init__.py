@@ -1,0 +1,1 @@
+"""The road to PostgreSQL, with a real one."""
