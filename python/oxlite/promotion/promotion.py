@@ -149,43 +149,72 @@ def promote(
         _lock(target)
         source = read_source(reader, skipped=settings.overrides.skipped)
         here = _state(reader)
-        if here is not None and here.is_complete:
-            raise PromotionError(
-                f"{database} was promoted already, to {here.target}: writes to it are refused."
-                f" oxlite promote --abort {database} lets them in again"
-            )
-        if here is not None and here.target != shown(url):
+        if here is not None and here.target != shown(url) and here.stage != "moved":
             raise PromotionError(
                 f"a promotion of {database} to {here.target} has begun: go on with it, or take it"
                 f" back with --abort"
             )
         found = noted.read(target, source)
+        if here is not None and here.stage == "moved" and not _is_of(here, found):
+            raise PromotionError(
+                f"{database} was promoted already, to {here.target}: writes to it are refused."
+                f" oxlite promote {database} --abort lets them in again"
+            )
+        if found is None and here is not None and here.stage == "ended":
+            _forget_here(writer)  # all else was done
+            return Promoted(_counts(target, source, settings.schema), 0, (), None, shown(url))
         if found is None:
             plan = _planned(reader, database, target, source, settings, tell)
             report(plan)
             if plan.misfits:
                 raise DoesNotFit(_in_the_way(plan))
             found = _begin(writer, target, plan, settings, shown(url))
-        elif here is None or here.number != found.number:
+        elif not _is_of(here, found):
             raise PromotionError(
                 f"{shown(url)} holds a promotion of another file: take that one back first, or"
                 f" drop its schema {noted.SCHEMA}"
             )
         work = _Work(reader, writer, target, found, tell)
-        work.copy()
-        work.follow()
-        rows = work.verify()
+        rows = {name: rows for name, (_, rows, _, _) in found.progress.items()}
         seconds = None
-        if cut_over:
-            seconds = work.cut_over(shown(url))
-        else:
-            work.end_here()
+        if here is None or here.stage == "begun":
+            work.copy()
+            work.follow()
+            rows = work.verify()
+            if cut_over:
+                seconds = work.cut_over(shown(url))
+            else:
+                work.end_here()
+        tell("foreign keys", 0, 0)
         lost = definition.validate_foreign_keys(target, found.schema)
         definition.drop_row_numbers(target, found.schema, found.plan)
         set_aside = noted.set_aside_count(target)
         noted.forget(target)
+        _forget_here(writer)
         notes = (*(_note_of(one) for one in found.notes), *lost)
         return Promoted(rows, set_aside, notes, seconds, shown(url))
+
+
+def _counts(target: Target, source: Source, schema: str) -> dict[str, int]:
+    """How many rows each table has in PostgreSQL."""
+    counts = {}
+    for table in source.tables:
+        name = f"{identifier(schema)}.{identifier(table.name)}"
+        row = target.execute(f"SELECT count(*) FROM {name}").fetchone()
+        counts[table.name] = 0 if row is None else int(row[0])
+    return counts
+
+
+def _is_of(here: "_State | None", found: Noted | None) -> bool:
+    return here is not None and found is not None and here.number == found.number
+
+
+def _forget_here(writer: Connection) -> None:
+    """Nothing is left of it in the file, but for a cut-over."""
+    with _transaction(writer):
+        state = _state(writer)
+        if state is not None and state.stage != "moved":
+            writer.execute(f"DROP TABLE {changes.STATE}")
 
 
 def abort(database: Path, url: str | None) -> bool:
@@ -208,7 +237,7 @@ def abort(database: Path, url: str | None) -> bool:
     with _opened(database) as writer:
         here = _state(writer)
         was_there = False
-        if url is not None and (here is None or not here.is_complete):
+        if url is not None and (here is None or here.stage == "begun"):
             with connected(url) as target:
                 _lock(target)
                 was_there = _abort_there(target, read_source(writer), here)
@@ -336,7 +365,7 @@ class _Work:
             self._finish(self._source)
         with _transaction(self._writer):
             changes.end_journal(self._writer)
-            self._writer.execute(f"DROP TABLE {changes.STATE}")
+            self._writer.execute(f"UPDATE {changes.STATE} SET stage = 'ended'")
 
     def cut_over(self, where: str) -> float:
         """Have writers wait, carry over the rest, and refuse what they write; for how long."""
@@ -351,7 +380,7 @@ class _Work:
                 self._finish(read_source(self._writer))
             changes.end_journal(self._writer)
             changes.refuse_writes(self._writer, self._noted.plan, where)
-            self._writer.execute(f"UPDATE {changes.STATE} SET is_complete = 1")
+            self._writer.execute(f"UPDATE {changes.STATE} SET stage = 'moved'")
         return time.monotonic() - began
 
     def _compare_counts(self, upto: dict[str, int]) -> None:
@@ -414,23 +443,28 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the file knows of its promotion."""
+    """What the file knows of its promotion.
+
+    Attributes:
+        number: What PostgreSQL knows it by.
+        target: Where that is.
+        stage: ``begun``; ``ended``, where PostgreSQL has all that it is to have, and only what was
+            there for the way may be left there; ``moved``, where that was a cut-over.
+    """
 
     number: str
     target: str
-    is_complete: bool
+    stage: Literal["begun", "ended", "moved"]
 
 
 def _state(connection: Connection) -> _State | None:
     try:
-        row = connection.execute(
-            f"SELECT number, target, is_complete FROM {changes.STATE}"
-        ).fetchone()
+        row = connection.execute(f"SELECT number, target, stage FROM {changes.STATE}").fetchone()
     except sqlite3.OperationalError as error:
         if "no such table" not in str(error):
             raise
         return None
-    return None if row is None else _State(row[0], row[1], bool(row[2]))
+    return None if row is None else _State(*row)
 
 
 def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, where: str) -> Noted:
@@ -440,8 +474,8 @@ def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, w
         # Of one that was killed before PostgreSQL knew of it.
         changes.end_journal(writer)
         writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
-        writer.execute(f"CREATE TABLE {changes.STATE} (number TEXT, target TEXT, is_complete INT)")
-        writer.execute(f"INSERT INTO {changes.STATE} VALUES (?, ?, 0)", (number, where))
+        writer.execute(f"CREATE TABLE {changes.STATE} (number TEXT, target TEXT, stage TEXT)")
+        writer.execute(f"INSERT INTO {changes.STATE} VALUES (?, ?, 'begun')", (number, where))
         changes.begin_journal(writer, plan)
     with target.transaction():
         notes: list[Note] = []

@@ -1,0 +1,1 @@
+"""Promotions that are killed on either side, beside writers; see ``__main__``."""
