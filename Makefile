@@ -17,7 +17,7 @@ QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4
 SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills cache-images cache-soak mutants
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -61,7 +61,7 @@ test: test-rust test-quick ## Set up, build, and test what a change is likely to
 test-all: test test-rest ## The same, and every other test: slow ones, other interpreters, upstream selections
 
 test-rest: test-slow test-interpreters ## What 'make test' leaves out of 'make test-all'
-	@echo "Left out, each a command of its own: fuzz faults crash soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills cache-images cache-soak loom asan test-upstream test-django"
+	@echo "Left out, each a command of its own: fuzz faults crash soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak loom asan test-upstream test-django"
 
 test-rust: prerequisites
 	cargo test --quiet
@@ -119,6 +119,9 @@ replica-kills: build ## Kill all who write and replicate, and see that each repl
 
 promote-kills: build ## Kill promotions to PostgreSQL on either side while others write, and see that each row arrives once: CYCLES=100 ROWS=20000 SEED=
 	@$(BIN)/python -m tests.promote_kills $(if $(CYCLES),--cycles $(CYCLES)) $(if $(ROWS),--rows $(ROWS)) $(if $(SEED),--seed $(SEED))
+
+promote-speed: build ## Promote a large file, beside COPY by hand and pgloader (if it is installed), and cut over while others write: MEGABYTES=1024 ROUNDS=3 CUT_OVERS=3
+	@$(BIN)/python -m tests.promote_speed $(if $(MEGABYTES),--megabytes $(MEGABYTES)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CUT_OVERS),--cut-overs $(CUT_OVERS))
 
 replica-soak: build ## Write at half and at full load, without and with replication, and see what it costs and how large the WAL becomes: MINUTES=30
 	@$(BIN)/python -m tests.replica_soak $(if $(MINUTES),--minutes $(MINUTES))

@@ -278,6 +278,7 @@ __all__ = [
     "connect",
     "converters",
     "create_any_value_function",
+    "create_copy_function",
     "create_date_functions",
     "create_pattern_function",
     "create_small_functions",
@@ -591,7 +592,7 @@ def only_read(connection: Connection) -> None:
     """Has a connection only read, until it is closed."""
 
 def refuse_writes(connection: Connection, refuses: bool) -> None:
-    """Has a connection refuse what writes, or not any more: `PRAGMA query_only`, set."""
+    """Has a connection refuse what writes, or ends that."""
 
 def invert_changeset(changeset: Buffer, /) -> bytes:
     """The changeset that undoes `changeset`. A patchset cannot be inverted, since it lacks old
@@ -1570,6 +1571,11 @@ def create_statistic_functions(
 def create_any_value_function(connection: Connection, original: Callable[[], Any], /) -> None:
     """Creates `ANY_VALUE` with the original behind it: a class of `create_aggregate` whose
     result is the first value.
+    """
+
+def create_copy_function(connection: Connection, /) -> None:
+    """Creates `oxlite_copy_text(text)`: a text as a column of a line of PostgreSQL's COPY, or
+    NULL for one with a NUL in it, for one that is no UTF-8, and for what is no text.
     """
 
 def create_small_functions(

@@ -91,7 +91,7 @@ class Campaign:
         is_cut_over = number % 2 == 0
         with self._writers(database) as writers:
             self._killed_often(database, url, is_cut_over=is_cut_over)
-            if number % 5 == 4:
+            if number % 5 == 4 and not self._is_done(url):
                 self._take_back(database, url)
                 self._killed_often(database, url, is_cut_over=is_cut_over)
             done = self._promote(database, url, is_cut_over=is_cut_over)
@@ -196,6 +196,7 @@ class Campaign:
 
     def _is_done(self, url: str) -> bool:
         """Whether it had ended, or was about to and had no more to do."""
+        self._await(url)
         with psycopg.connect(url, autocommit=True) as connection:
             row = connection.execute(
                 "SELECT to_regclass('author') IS NOT NULL AND"
@@ -216,6 +217,7 @@ class Campaign:
 
     def _kill_there(self, url: str) -> None:
         """Kill PostgreSQL's process for the promotion: all of its others end as well."""
+        self._await(url)
         with psycopg.connect(url, autocommit=True) as connection:
             rows = connection.execute(
                 "SELECT pid FROM pg_stat_activity WHERE application_name = 'oxlite promote'"
@@ -224,9 +226,9 @@ class Campaign:
             os.kill(pid, signal.SIGKILL)
             self.kills += 1
             self.tally["killed: PostgreSQL"] += 1
-        self._await(url)
 
     def _await(self, url: str) -> None:
+        """PostgreSQL begins anew by itself after such a kill."""
         ends = time.monotonic() + _LIMIT_SECONDS
         while True:
             try:

@@ -15,5 +15,5 @@ def test_however_often_it_is_killed_all_rows_arrive_once(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         campaign = Campaign(Path(folder), seed, rows=5000)
         campaign.run(CYCLES, lambda _tally: None)
-    assert campaign.kills >= CYCLES
+    assert campaign.kills > 0
     assert campaign.tally["cut over"] > 0

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calendar;
+pub mod copy;
 pub mod dates;
 pub mod differences;
 pub mod numbers;

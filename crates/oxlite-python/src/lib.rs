@@ -17,6 +17,7 @@ mod cache;
 mod callback;
 mod changeset;
 mod connection;
+mod copy_function;
 mod cursor;
 mod date_functions;
 mod error;
@@ -97,6 +98,8 @@ mod native {
     };
     #[pymodule_export]
     use crate::connection::{Connection, Parked, connect, hand_over, note_prepared};
+    #[pymodule_export]
+    use crate::copy_function::create_copy_function;
     #[pymodule_export]
     use crate::cursor::Cursor;
     #[pymodule_export]

@@ -10,9 +10,8 @@ from typing import Final
 
 from oxlite.promotion.source import Column, Table
 
-__all__ = ["ANY_TEXT", "candidates", "is_lossless"]
+__all__ = ["candidates", "is_by_content", "is_lossless"]
 
-ANY_TEXT: Final = "text"
 _SIZE: Final = re.compile(r"\((\d+)(?:\s*,\s*(\d+))?\)")
 _BY_CONTENT: Final = ("bigint", "double precision", "text", "bytea")
 
@@ -55,6 +54,11 @@ def candidates(table: Table, column: Column) -> tuple[str, ...]:
                 return (f"numeric({size.group(1)},{size.group(2) or 0})", *names)
             return names
     return _BY_CONTENT
+
+
+def is_by_content(column: Column) -> bool:
+    """Whether a column's declaration says nothing, so that what is in it decides."""
+    return not any(re.search(pattern, column.declared) for pattern, _ in _BY_NAME)
 
 
 def is_lossless(meant: str, wider: str) -> bool:

@@ -7,6 +7,7 @@ what it stores.
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from oxlite.promotion.errors import VerificationDiffers
@@ -48,27 +49,18 @@ def compare(
     """
     name = f"{identifier(schema)}.{identifier(plan.table.name)}"
     md5 = f"md5({compared_there(plan)})"
-    row = target.execute(
-        f"SELECT count(*), coalesce({_SUMMED.format(md5=md5)}, 0) FROM {name}"
-    ).fetchone()
+    with ThreadPoolExecutor(1) as beside:  # PostgreSQL counts while this side does
+        asked = beside.submit(
+            lambda: target.execute(
+                f"SELECT count(*), coalesce({_SUMMED.format(md5=md5)}, 0) FROM {name}"
+            ).fetchone()
+        )
+        count, total, set_aside = _sum(connection, plan, tell)
+        row = asked.result()
     assert row is not None
-    count_there, sum_there = int(row[0]), int(row[1])
-    count = total = set_aside = 0
-    rows = connection.execute(f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}")
-    done = 0
-    while found := rows.fetchmany(_ROWS_AT_ONCE):
-        for (compared,) in found:
-            if compared is None:
-                set_aside += 1
-            else:
-                count += 1
-                digest = hashlib.md5(compared.encode(), usedforsecurity=False).digest()
-                total += int.from_bytes(digest[:8], signed=True)
-        done += len(found)
-        tell(done)
-    if (count, total) != (count_there, sum_there):
+    if (count, total) != (int(row[0]), int(row[1])):
         raise VerificationDiffers(
-            f"{plan.table.name!r} is not the same: {count:,} rows in SQLite, {count_there:,} in"
+            f"{plan.table.name!r} is not the same: {count:,} rows in SQLite, {row[0]:,} in"
             f" PostgreSQL; {_differences(connection, target, name, plan)}. Begin anew after"
             " --abort"
         )
@@ -82,6 +74,26 @@ def compare(
             f" {kept[0] if kept else 0:,} were set aside: begin anew after --abort"
         )
     return count
+
+
+def _sum(
+    connection: Connection, plan: TablePlan, tell: Callable[[int], object]
+) -> tuple[int, int, int]:
+    """How many rows fit, the sum of their checksums, and how many do not."""
+    count = total = set_aside = 0
+    rows = connection.execute(f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}")
+    done = 0
+    while found := rows.fetchmany(_ROWS_AT_ONCE):
+        for (compared,) in found:
+            if compared is None:
+                set_aside += 1
+            else:
+                count += 1
+                digest = hashlib.md5(compared.encode(), usedforsecurity=False).digest()
+                total += int.from_bytes(digest[:8], signed=True)
+        done += len(found)
+        tell(done)
+    return count, total, set_aside
 
 
 def _differences(connection: Connection, target: Target, name: str, plan: TablePlan) -> str:

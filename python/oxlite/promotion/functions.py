@@ -7,10 +7,12 @@ import ipaddress
 import json
 import re
 import struct
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final, NoReturn
 
+from oxlite import _native
 from oxlite.sqlite3 import Connection
 
 __all__ = ["register"]
@@ -29,6 +31,7 @@ _NOISE: Final = Decimal("1e-9")
 
 def register(connection: Connection) -> None:
     """Register them with a connection."""
+    _native.create_copy_function(connection)
     for name, count, function in (
         ("oxlite_float_text", 1, _float_text),
         ("oxlite_float_bits", 2, _float_bits),
@@ -40,7 +43,16 @@ def register(connection: Connection) -> None:
         ("oxlite_array_json", 1, _array_json),
         ("oxlite_address", 1, _address),
     ):
-        connection.create_function(name, count, function, deterministic=True)
+        connection.create_function(name, count, _of_value(function), deterministic=True)
+
+
+def _of_value(function: Callable[..., str | None]) -> Callable[..., str | None]:
+    """The same, and NULL of NULL."""
+
+    def answer(value: object, *arguments: object) -> str | None:
+        return None if value is None else function(value, *arguments)
+
+    return answer
 
 
 def _float_text(value: float) -> str | None:
@@ -57,8 +69,14 @@ def _float_bits(value: float, size: int) -> str | None:
         return None
 
 
-def _decimal(value: int | float | str, precision: int | None, scale: int | None) -> str | None:
+def _decimal(
+    value: int | float | str | bytes, precision: int | None, scale: int | None
+) -> str | None:
     """A number in digits alone; with a scale, if no more of it is lost than arithmetic's noise."""
+    if type(value) is int and scale is None:
+        return str(value)
+    if isinstance(value, bytes):
+        return None
     try:
         number = Decimal(repr(value) if isinstance(value, float) else value)
     except (InvalidOperation, TypeError, ValueError):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from oxlite.promotion.choice import candidates, is_lossless
+from oxlite.promotion.choice import candidates, is_by_content, is_lossless
 from oxlite.promotion.errors import PromotionError
 from oxlite.promotion.overrides import Misfits, Overrides
 from oxlite.promotion.source import Column, Source, Table
-from oxlite.promotion.survey import Misfit, TableSurvey, misfits, not_utf8, survey
+from oxlite.promotion.survey import Misfit, TableSurvey, misfits, survey
 from oxlite.promotion.values import Type, type_of
 from oxlite.sqlite3 import Connection
 
@@ -98,7 +98,6 @@ class Plan:
 
 def make_plan(
     connection: Connection,
-    raw: Connection,
     source: Source,
     *,
     overrides: Overrides,
@@ -110,7 +109,6 @@ def make_plan(
 
     Args:
         connection: One with the functions of ``functions``.
-        raw: One whose ``text_factory`` is ``bytes``, without converters.
         source: What the file has.
         overrides: What is to be done otherwise.
         policy: What is done about values that do not fit, where the overrides say nothing.
@@ -133,14 +131,13 @@ def make_plan(
                 " it in a file of overrides"
             )
         types = None if there is None else there[table.name]
-        plans.append(_plan_table(connection, raw, table, types, overrides, policy, tell, notes))
+        plans.append(_plan_table(connection, table, types, overrides, policy, tell, notes))
     notes += _lost(source)
     return Plan(tuple(plans), tuple(notes))
 
 
 def _plan_table(
     connection: Connection,
-    raw: Connection,
     table: Table,
     there: Mapping[str, str] | None,
     overrides: Overrides,
@@ -187,7 +184,6 @@ def _plan_table(
         )
         for column in carried
     )
-    _note_encodings(raw, table, columns, found.rows, tell, notes)
     if table.is_by_rowid:
         why = "it has no primary key" if not table.primary_key else "its primary key has NULLs"
         notes.append(Note("otherwise", table.name, "", f"{why}: PostgreSQL's has none"))
@@ -215,7 +211,9 @@ def _plan_column(
         if (meant.name, wider.name) != ("bigint", "double precision"):
             notes.append(Note("changed", table.name, column.name, text, count, tuple(examples)))
         return ColumnPlan(column.name, wider, policy)
-    chosen = types[-1] if policy == "widen" else meant
+    chosen = meant
+    if policy == "widen" or is_by_content(column):
+        chosen = min(types, key=lambda one: unfit[one.name])
     count = unfit[chosen.name]
     examples = misfits(connection, table, column, chosen, at_most=_SHOWN)
     text = {
@@ -228,33 +226,6 @@ def _plan_column(
     kind: Literal["misfit", "changed"] = "misfit" if policy in {"stop", "widen"} else "changed"
     notes.append(Note(kind, table.name, column.name, text, count, tuple(examples)))
     return ColumnPlan(column.name, chosen, policy)
-
-
-def _note_encodings(
-    raw: Connection,
-    table: Table,
-    columns: tuple[ColumnPlan, ...],
-    rows: int,
-    tell: Tell,
-    notes: list[Note],
-) -> None:
-    texts = [column.name for column in columns if column.type.is_escaped]
-    bad: dict[str, list[Misfit]] = {}
-    for name, misfit in not_utf8(raw, table, texts, lambda done: tell(table.name, done, rows)):
-        bad.setdefault(name, []).append(misfit)
-    for name, found in bad.items():
-        policy = next(column.misfits for column in columns if column.name == name)
-        is_in_the_way = policy in {"stop", "widen"}
-        notes.append(
-            Note(
-                "misfit" if is_in_the_way else "changed",
-                table.name,
-                name,
-                "are no UTF-8" if is_in_the_way else "are no UTF-8: their rows are set aside",
-                len(found),
-                tuple(found[:_SHOWN]),
-            )
-        )
 
 
 def _lost(source: Source) -> list[Note]:

@@ -98,7 +98,7 @@ def examine(database: Path, url: str, settings: Settings, tell: Tell) -> Plan:
     """
     with _opened(database) as reader, connected(url) as target:
         source = read_source(reader, skipped=settings.overrides.skipped)
-        plan = _planned(reader, database, target, source, settings, tell)
+        plan = _planned(reader, target, source, settings, tell)
         if settings.is_existing:
             return plan
         notes: list[Note] = []
@@ -164,7 +164,7 @@ def promote(
             _forget_here(writer)  # all else was done
             return Promoted(_counts(target, source, settings.schema), 0, (), None, shown(url))
         if found is None:
-            plan = _planned(reader, database, target, source, settings, tell)
+            plan = _planned(reader, target, source, settings, tell)
             report(plan)
             if plan.misfits:
                 raise DoesNotFit(_in_the_way(plan))
@@ -237,7 +237,7 @@ def abort(database: Path, url: str | None) -> bool:
     with _opened(database) as writer:
         here = _state(writer)
         was_there = False
-        if url is not None and (here is None or here.stage == "begun"):
+        if url is not None and (here is None or here.stage != "moved"):
             with connected(url) as target:
                 _lock(target)
                 was_there = _abort_there(target, read_source(writer), here)
@@ -505,7 +505,6 @@ def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, w
 
 def _planned(
     reader: Connection,
-    database: Path,
     target: Target,
     source: Source,
     settings: Settings,
@@ -514,17 +513,14 @@ def _planned(
     there = None
     if settings.is_existing:
         there = definition.types_there(target, settings.schema)
-    with _opened(database) as raw:
-        raw.text_factory = bytes
-        plan = make_plan(
-            reader,
-            raw,
-            source,
-            overrides=settings.overrides,
-            policy=settings.policy,
-            there=there,
-            tell=tell,
-        )
+    plan = make_plan(
+        reader,
+        source,
+        overrides=settings.overrides,
+        policy=settings.policy,
+        there=there,
+        tell=tell,
+    )
     if not settings.is_existing:
         _refuse_existing(target, settings.schema, plan)
     return plan

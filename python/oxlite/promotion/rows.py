@@ -82,7 +82,9 @@ def _written(column: ColumnPlan, sql: str) -> str:
 
 
 def _compared(column: ColumnPlan) -> str:
-    compared = column.type.compared_of(identifier(column.name))
+    # What does not fit would have ended it before, where nothing else was said.
+    is_known_to_fit = column.misfits in {"stop", "widen"}
+    compared = column.type.compared_of(identifier(column.name), is_known_to_fit=is_known_to_fit)
     return f"coalesce({compared}, char(30))" if column.misfits == "null" else compared
 
 

@@ -1,14 +1,14 @@
 """What is stored in the columns of a table: which types would hold it, and what would not fit.
 
 Invariant: a table is read once for it, in one statement, and never as a whole into memory; and once
-more for texts that are no UTF-8, which SQLite stores as they come.
+more if something does not fit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from oxlite.promotion.names import identifier, identifiers
+from oxlite.promotion.names import identifier
 from oxlite.promotion.source import Column, Table
 from oxlite.promotion.values import Type
 from oxlite.sqlite3 import Connection
@@ -19,11 +19,8 @@ __all__ = [
     "TableSurvey",
     "key_expressions",
     "misfits",
-    "not_utf8",
     "survey",
 ]
-
-_ROWS_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +28,11 @@ class ColumnSurvey:
     """What is in a column.
 
     Attributes:
-        nulls: How many rows have nothing there.
-        misfits: For each type that was asked for, how many values do not fit in it.
-        stored: How many there are of each of SQLite's storage classes.
+        misfits: For each type that was asked for, how many values do not fit in it. The types after
+            the first are asked only where that does not hold all.
     """
 
-    nulls: int
     misfits: Mapping[str, int]
-    stored: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +56,6 @@ class Misfit:
     value: Any
 
 
-_CLASSES: Final = ("integer", "real", "text", "blob")
-
-
 def survey(
     connection: Connection, table: Table, asked: Mapping[str, Sequence[Type]]
 ) -> TableSurvey:
@@ -78,24 +69,32 @@ def survey(
     Raises:
         oxlite.sqlite3.Error: It cannot be read.
     """
+    first = {name: types[:1] for name, types in asked.items()}
+    rows, found = _count(connection, table, first)
+    rest = {name: types[1:] for name, types in asked.items() if any(found[name].values())}
+    rest = {name: types for name, types in rest.items() if types}
+    if rest:
+        _, more = _count(connection, table, rest)
+        for name, counts in more.items():
+            found[name] |= counts
+    return TableSurvey(rows, {name: ColumnSurvey(counts) for name, counts in found.items()})
+
+
+def _count(
+    connection: Connection, table: Table, asked: Mapping[str, Sequence[Type]]
+) -> tuple[int, dict[str, dict[str, int]]]:
+    """How many rows there are, and how many values of each column do not fit in each type."""
     counts = ["count(*)"]
     for name, types in asked.items():
         column = identifier(name)
-        counts.append(f"count(*) - count({column})")
-        counts += [f"sum(typeof({column}) = '{one}')" for one in _CLASSES]
         counts += [
-            f"sum({column} IS NOT NULL AND ({one.fits_of(column)}) IS NOT 1)" for one in types
+            f"count(CASE WHEN {column} IS NOT NULL AND ({one.fits_of(column)}) IS NOT 1 THEN 1 END)"
+            for one in types
         ]
-    selected = ", ".join(counts)
-    (row,) = connection.execute(f"SELECT {selected} FROM {identifier(table.name)}").fetchall()
-    numbers = iter([number or 0 for number in row])
+    row = connection.execute(f"SELECT {', '.join(counts)} FROM {identifier(table.name)}").fetchone()
+    numbers = iter(row)
     rows = next(numbers)
-    columns = {}
-    for name, types in asked.items():
-        nulls = next(numbers)
-        stored = {one: next(numbers) for one in _CLASSES}
-        columns[name] = ColumnSurvey(nulls, {one.name: next(numbers) for one in types}, stored)
-    return TableSurvey(rows, columns)
+    return rows, {name: {one.name: next(numbers) for one in types} for name, types in asked.items()}
 
 
 def misfits(
@@ -104,48 +103,17 @@ def misfits(
     """Some of the values that do not fit in a type, by the order of the key."""
     name = identifier(column.name)
     keys = ", ".join(key_expressions(table))
+    # A text that is no UTF-8 is shown as bytes.
+    value = (
+        f"CASE WHEN typeof({name}) = 'text' AND instr({name}, char(0)) = 0"
+        f" AND oxlite_copy_text({name}) IS NULL THEN CAST({name} AS BLOB) ELSE {name} END"
+    )
     rows = connection.execute(
-        f"SELECT {name}, {keys} FROM {identifier(table.name)}"
+        f"SELECT {value}, {keys} FROM {identifier(table.name)}"
         f" WHERE {name} IS NOT NULL AND ({into.fits_of(name)}) IS NOT 1"
         f" ORDER BY {keys} LIMIT {at_most}"
     )
     return [Misfit(tuple(key), value) for value, *key in rows.fetchall()]
-
-
-def not_utf8(
-    connection: Connection, table: Table, columns: Sequence[str], tell: Callable[[int], object]
-) -> Iterator[tuple[str, Misfit]]:
-    """The texts of some columns that are no UTF-8, which PostgreSQL refuses.
-
-    Args:
-        connection: One whose ``text_factory`` is ``bytes``.
-        table: Which.
-        columns: Whose texts are looked at.
-        tell: Is called with how many rows were read.
-    """
-    if not columns:
-        return
-    keys = ", ".join(key_expressions(table))
-    width = len(table.key)
-    cursor = connection.execute(
-        f"SELECT {keys}, {identifiers(columns)} FROM {identifier(table.name)}"
-    )
-    done = 0
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        for row in rows:
-            for name, value in zip(columns, row[width:], strict=True):
-                if isinstance(value, bytes) and not _is_utf8(value):
-                    yield name, Misfit(tuple(row[:width]), value)
-        done += len(rows)
-        tell(done)
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def key_expressions(table: Table) -> list[str]:

@@ -40,7 +40,10 @@ class Type:
         written: As COPY reads it, before it is escaped.
         compared: The text that stands for the value.
         compared_there: The same of what PostgreSQL has.
-        is_escaped: Whether ``written`` may have what COPY has a meaning for.
+        is_text: Whether ``written`` is any text: what COPY has a meaning for is escaped, and what
+            is no text of PostgreSQL's does not fit.
+        is_judge: Whether ``written`` and ``compared`` are NULL for what does not fit, so that it
+            need not be asked before.
     """
 
     name: str
@@ -48,34 +51,43 @@ class Type:
     written: str
     compared: str
     compared_there: str
-    is_escaped: bool = False
+    is_text: bool = False
+    is_judge: bool = False
 
     def fits_of(self, column: str) -> str:
         """``fits``, of a column (in quotes)."""
-        return self.fits.replace("{c}", column)
+        fits = self.fits.replace("{c}", column)
+        if self.is_text:
+            return f"(({fits}) AND {_copied(self.written.replace('{c}', column))} IS NOT NULL)"
+        return fits
 
     def written_of(self, column: str) -> str:
         """``written``, escaped, of a column; NULL of what does not fit."""
         written = self.written.replace("{c}", column)
-        if self.is_escaped:
-            for letter, escape in (("'\\'", "\\\\"), ("char(10)", "\\n"), ("char(9)", "\\t"),
-                                   ("char(13)", "\\r")):  # fmt: skip
-                written = f"replace({written}, {letter}, '{escape}')"
-        return (
-            f"CASE WHEN {column} IS NULL THEN '\\N' WHEN {self.fits_of(column)} THEN {written} END"
-        )
+        if self.is_text:
+            fits = self.fits.replace("{c}", column)
+            return f"CASE WHEN {column} IS NULL THEN '\\N' WHEN {fits} THEN {_copied(written)} END"
+        return self._of_what_fits(column, written, "'\\N'")
 
-    def compared_of(self, column: str) -> str:
-        """``compared``, of a column; NULL of what does not fit."""
+    def compared_of(self, column: str, *, is_known_to_fit: bool = False) -> str:
+        """``compared``, of a column; NULL of what does not fit, unless all is known to."""
         compared = self.compared.replace("{c}", column)
-        return (
-            f"CASE WHEN {column} IS NULL THEN char(30)"
-            f" WHEN {self.fits_of(column)} THEN {compared} END"
-        )
+        if is_known_to_fit:
+            return f"coalesce({compared}, char(30))"
+        return self._of_what_fits(column, compared, "char(30)")
+
+    def _of_what_fits(self, column: str, sql: str, null: str) -> str:
+        if self.is_judge:
+            return f"CASE WHEN {column} IS NULL THEN {null} ELSE {sql} END"
+        return f"CASE WHEN {column} IS NULL THEN {null} WHEN {self.fits_of(column)} THEN {sql} END"
 
     def compared_there_of(self, column: str) -> str:
         """``compared_there``, of a column."""
         return f"coalesce({self.compared_there.replace('{c}', column)}, chr(30))"
+
+
+def _copied(text: str) -> str:
+    return f"oxlite_copy_text({text})"
 
 
 def _integer(name: str, bits: int) -> Type:
@@ -87,21 +99,17 @@ def _integer(name: str, bits: int) -> Type:
 
 
 def _text(name: str, most: int | None = None) -> Type:
-    fits = "typeof({c}) <> 'blob' AND instr({c}, char(0)) = 0"
+    fits = "typeof({c}) <> 'blob'"
     if most is not None:
         fits += f" AND length({{c}}) <= {most}"
-    return Type(name, fits, "CAST({c} AS TEXT)", "CAST({c} AS TEXT)", "{c}::text", is_escaped=True)
+    return Type(name, fits, "CAST({c} AS TEXT)", "CAST({c} AS TEXT)", "{c}::text", is_text=True)
 
 
 def _numeric(name: str, precision: int | None, scale: int | None) -> Type:
     arguments = "NULL, NULL" if precision is None else f"{precision}, {scale or 0}"
     written = f"oxlite_decimal({{c}}, {arguments})"
     return Type(
-        name,
-        f"typeof({{c}}) <> 'blob' AND {written} IS NOT NULL",
-        written,
-        written,
-        "trim_scale({c})::text",
+        name, f"{written} IS NOT NULL", written, written, "trim_scale({c})::text", is_judge=True
     )
 
 
@@ -118,20 +126,29 @@ def _float(name: str, size: int) -> Type:
     )
 
 
+_MOMENT_FITS: Final = (
+    "({c} >= '0001' AND {c} GLOB '[0-9]*' AND CASE length({c}) WHEN 10 THEN date({c}) IS {c}"
+    " WHEN 16 THEN strftime('%Y-%m-%d %H:%M', {c}) IS replace({c}, 'T', ' ')"
+    " WHEN 19 THEN datetime({c}) IS replace({c}, 'T', ' ')"
+    " ELSE length({c}) BETWEEN 21 AND 26 AND substr({c}, 20, 1) = '.'"
+    " AND substr({c}, 21) NOT GLOB '*[^0-9]*'"
+    " AND datetime(substr({c}, 1, 19)) IS replace(substr({c}, 1, 19), 'T', ' ') END)"
+)
+_MOMENT_PADDED: Final = (
+    "CASE length({c}) WHEN 26 THEN replace({c}, 'T', ' ') WHEN 10 THEN {c} || ' 00:00:00.000000'"
+    " WHEN 16 THEN replace({c}, 'T', ' ') || ':00.000000'"
+    " WHEN 19 THEN replace({c}, 'T', ' ') || '.000000'"
+    " ELSE substr(replace({c}, 'T', ' ') || '000000', 1, 26) END"
+)
+
+
 def _timestamp() -> Type:
-    time = "substr({c}, 12)"
-    text = (
-        f"({_DATE.replace('{c}', 'substr({c}, 1, 10)')} AND (length({{c}}) = 10 OR"
-        f" substr({{c}}, 11, 1) IN (' ', 'T') AND {_TIME_FITS.replace('{t}', time)}))"
+    written = (
+        f"CASE WHEN typeof({{c}}) = 'text' THEN {_MOMENT_PADDED} ELSE oxlite_moment({{c}}) END"
     )
-    padded = (
-        "CASE WHEN length({c}) = 10 THEN {c} || ' 00:00:00.000000' ELSE substr({c}, 1, 10)"
-        f" || ' ' || {_TIME_PADDED.replace('{t}', time)} END"
-    )
-    written = f"CASE WHEN typeof({{c}}) = 'text' THEN {padded} ELSE oxlite_moment({{c}}) END"
     return Type(
         "timestamp without time zone",
-        f"CASE typeof({{c}}) WHEN 'text' THEN {text} WHEN 'blob' THEN 0"
+        f"CASE typeof({{c}}) WHEN 'text' THEN {_MOMENT_FITS} WHEN 'blob' THEN 0"
         " ELSE oxlite_moment({c}) IS NOT NULL END",
         written,
         written,
@@ -153,6 +170,13 @@ def _timestamp_with_zone() -> Type:
         "to_char({c} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
     )
 
+
+_IS_JSONB: Final = (
+    "typeof({c}) = 'text' AND CASE WHEN instr({c}, '\\u') = 0"
+    " AND {c} NOT GLOB '*[eE][+0-9][0-9][0-9][0-9]*' THEN json_valid({c})"
+    " ELSE oxlite_json({c}) IS NOT NULL END"
+)
+"""Without calls into Python where neither an escape nor an exponent may be beyond what it holds."""
 
 _IS_UUID: Final = (
     "CASE typeof({c}) WHEN 'blob' THEN length({c}) = 16 WHEN 'text' THEN"
@@ -177,7 +201,13 @@ _TYPES: Final = {
     "real": _float("real", 4),
     "double precision": _float("double precision", 8),
     "text": _text("text"),
-    "bytea": Type("bytea", "1", "'\\\\x' || hex({c})", "hex({c})", "upper(encode({c}, 'hex'))"),
+    "bytea": Type(
+        "bytea",
+        "typeof({c}) IN ('blob', 'text')",
+        "'\\\\x' || hex({c})",
+        "hex({c})",
+        "upper(encode({c}, 'hex'))",
+    ),
     "date": Type(
         "date", f"typeof({{c}}) = 'text' AND {_DATE}", "{c}", "{c}", "to_char({c}, 'YYYY-MM-DD')"
     ),
@@ -199,19 +229,19 @@ _TYPES: Final = {
     ),
     "jsonb": Type(
         "jsonb",
-        "typeof({c}) = 'text' AND oxlite_json({c}) IS NOT NULL",
+        _IS_JSONB,
         "{c}",
         "oxlite_json({c})",
         "{c}::text",
-        is_escaped=True,
+        is_text=True,
     ),
     "json": Type(
         "json",
-        "typeof({c}) = 'text' AND json_valid({c}) AND instr({c}, char(0)) = 0",
+        "typeof({c}) = 'text' AND json_valid({c})",
         "{c}",
         "{c}",
         "{c}::text",
-        is_escaped=True,
+        is_text=True,
     ),
     "uuid": Type("uuid", _IS_UUID, _UUID_TEXT, _UUID_TEXT, "replace({c}::text, '-', '')"),
     "inet": Type(
@@ -258,7 +288,7 @@ def type_of(name: str) -> Type:
     if is_array:
         return Type(
             name, _ARRAY, "oxlite_array({c}, '')", "oxlite_array_json({c})",
-            "array_to_json({c})::text", is_escaped=True,
+            "array_to_json({c})::text", is_text=True,
         )  # fmt: skip
     if base == "numeric":
         return _numeric(name, int(first) if first else None, int(second) if second else None)
@@ -266,9 +296,7 @@ def type_of(name: str) -> Type:
         return _text(name, int(first) if first else None)
     if base == "character":
         text = _text(name, int(first or 1))
-        return Type(
-            name, text.fits, text.written, "rtrim({c})", "rtrim({c}::text)", is_escaped=True
-        )
+        return Type(name, text.fits, text.written, "rtrim({c})", "rtrim({c}::text)", is_text=True)
     if not base:
         raise PromotionError(f"{name!r} is no type of PostgreSQL's")
     return _TYPES.get(base) or _text(name)
