@@ -84,7 +84,8 @@ def make(path: Path, size_bytes: int) -> None:
 
 def _moment(number: int) -> str:
     fraction = f".{number % 1_000_000:06d}" if number % 3 else ""
-    return f"20{number % 25:02d}-{number % 12 + 1:02d}-{number % 28 + 1:02d} 10:00:{number % 60:02d}{fraction}"
+    day = f"20{number % 25:02d}-{number % 12 + 1:02d}-{number % 28 + 1:02d}"
+    return f"{day} 10:00:{number % 60:02d}{fraction}"
 
 
 def _zoo(draw: random.Random, rows: int) -> Iterator[tuple[Any, ...]]:

@@ -42,6 +42,7 @@ class Site:
         self.longest_seconds = 0.0
 
     def __enter__(self) -> Self:
+        """Begin them."""
         for seed in range(_WRITERS):
             words = [sys.executable, "-m", __spec__.name, str(self._database), str(seed)]
             self._processes.append(
@@ -50,6 +51,7 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End those that are left."""
         for process in self._processes:
             process.kill()
             process.communicate()
