@@ -100,3 +100,26 @@ def test_what_differs_is_found_and_named(
         promoted(tell=spoil)
     assert said in str(caught.value)
     assert "--abort" in str(caught.value)
+
+
+def test_a_key_that_is_replaced_by_an_equal_one_is_carried_over(
+    promoted: Promote, place: Place, database: Path
+) -> None:
+    """``a`` and ``A`` are one key to NOCASE, and two to PostgreSQL."""
+    with closing(oxlite.connect(database)) as connection:
+        connection.execute("CREATE TABLE loose (k TEXT PRIMARY KEY NOT NULL COLLATE NOCASE, v)")
+        connection.execute("INSERT INTO loose VALUES ('a', 1), ('b', 1), ('c', 1)")
+        connection.commit()
+
+    def write(name: str, _done: int, _total: int) -> None:
+        if name == FOLLOWING:
+            with closing(sqlite3.connect(database, autocommit=True)) as connection:
+                connection.execute("REPLACE INTO loose VALUES ('A', 2)")
+                connection.execute("UPDATE loose SET k = 'B', v = 2 WHERE k = 'b'")
+
+    assert promoted(tell=write).rows["loose"] == 3
+    assert place.rows('SELECT k, v FROM loose ORDER BY k COLLATE "C"') == [
+        ("A", 2),
+        ("B", 2),
+        ("c", 1),
+    ]

@@ -21,7 +21,7 @@ from tests.wait import until
 import oxlite
 from oxlite.replication import is_claimed, replication_status
 from oxlite.replication.claim import state_path
-from oxlite.replication.generation import notes_identity
+from oxlite.replication.generation import identity, notes_directory
 
 # An application that ends when a file is there.
 WAITS = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.05)"
@@ -99,8 +99,8 @@ def test_what_litestream_has_noted_outlives_a_store_that_is_away(
     database: Path, s3: S3, start: Start
 ) -> None:
     start(database, "--to", s3.url("away"), environment=KEYS)
-    until(lambda: notes_identity(database) is not None)
-    before = notes_identity(database)
+    until(lambda: identity(notes_directory(database)) is not None)
+    before = identity(notes_directory(database))
     s3.process.send_signal(signal.SIGSTOP)
     try:
         add(database, 7100)
@@ -109,7 +109,7 @@ def test_what_litestream_has_noted_outlives_a_store_that_is_away(
         s3.process.send_signal(signal.SIGCONT)
     now = time.time()
     until(lambda: begun_after(database, now))
-    assert notes_identity(database) == before
+    assert identity(notes_directory(database)) == before
 
 
 def test_a_store_that_is_deleted_is_not_well(database: Path, store: Path, start: Start) -> None:

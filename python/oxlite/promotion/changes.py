@@ -21,7 +21,7 @@ from oxlite.promotion.rows import key_line, key_there, lines
 from oxlite.promotion.source import Table
 from oxlite.promotion.survey import key_expressions
 from oxlite.promotion.target import Target
-from oxlite.promotion.transfer import copy_lines, put_aside
+from oxlite.promotion.transfer import copy_lines, key_text, put_aside
 from oxlite.sqlite3 import Connection
 
 __all__ = [
@@ -75,7 +75,7 @@ def _triggers(journal: _Journal, table: Table) -> Iterator[tuple[str, str, str]]
     def of(row: str) -> str:
         return ", ".join(f"{row}.{key}" for key in keys)
 
-    is_moved = " OR ".join(f"OLD.{key} IS NOT NEW.{key}" for key in keys)
+    is_moved = " OR ".join(f"OLD.{key} IS NOT NEW.{key} COLLATE BINARY" for key in keys)
     yield "insert", "AFTER INSERT", f"{insert} VALUES ({of('NEW')});"
     yield "delete", "AFTER DELETE", f"{insert} VALUES ({of('OLD')});"
     yield (
@@ -84,7 +84,9 @@ def _triggers(journal: _Journal, table: Table) -> Iterator[tuple[str, str, str]]
         f"{insert} VALUES ({of('NEW')}); {insert} SELECT {of('OLD')} WHERE {is_moved};",
     )
     uniques = [index for index in table.indexes if index.is_unique and index.columns]
-    if table.primary_key and table.primary_key != table.key:
+    # Where keys that are equal are not the same, REPLACE may put another in its place.
+    is_lenient = any(column.collation != "BINARY" for column in table.columns)
+    if table.primary_key and (is_lenient or table.primary_key != table.key):
         yield from _of_conflicts(insert, table, "key", table.primary_key)
     for place, index in enumerate(uniques):
         yield from _of_conflicts(insert, table, str(place), index.columns)
@@ -127,7 +129,7 @@ def length(connection: Connection, plan: Plan) -> int:
 
 def carry_over(
     connection: Connection, target: Target, schema: str, plan: Plan, upto: dict[str, int]
-) -> int:
+) -> None:
     """Have PostgreSQL have what the file has now, of the rows that were noted.
 
     Args:
@@ -136,9 +138,6 @@ def carry_over(
         schema: Of the tables there.
         plan: What becomes of them.
         upto: The last note of each table that is carried over.
-
-    Returns:
-        How many notes those were.
 
     Raises:
         DoesNotFit: A value does not.
@@ -153,7 +152,6 @@ def carry_over(
         _delete(connection, target, schema, one, journal, upto[one.table.name])
     for journal, one in todo:
         _insert(connection, target, schema, one, journal, upto[one.table.name])
-    return sum(upto.values())
 
 
 def _delete(
@@ -187,15 +185,9 @@ def _delete(
 
 
 def _keys_of(connection: Connection, journal: _Journal, upto: int) -> list[str]:
-    sql = (
-        f"SELECT DISTINCT json_array({', '.join(journal.columns)}) FROM {journal.name}"
-        f" WHERE id <= {upto} AND {' AND '.join(_no_blob(name) for name in journal.columns)}"
-    )
-    return [key for (key,) in connection.execute(sql)]
-
-
-def _no_blob(name: str) -> str:
-    return f"typeof({name}) <> 'blob'"
+    columns = ", ".join(journal.columns)
+    noted = connection.execute(f"SELECT DISTINCT {columns} FROM {journal.name} WHERE id <= {upto}")
+    return [key_text(key) for key in noted]
 
 
 def _insert(
