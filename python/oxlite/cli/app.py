@@ -21,7 +21,7 @@ from oxlite.cli.tasks import tasks
 
 __all__ = ["COMMANDS", "app", "run"]
 
-COMMANDS = ("backup", "doctor", "env", "promote", "restore", "top", "worker")
+COMMANDS = ("backup", "doctor", "env", "promote", "restore", "sample", "top", "worker")
 """Each a function in the module of its name; the lab's group stands beside them."""
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""From a SQLite file to PostgreSQL: ``oxlite promote``.
+"""From a SQLite file to PostgreSQL, ``oxlite promote``; and back, ``oxlite sample``.
 
 ::
 
@@ -19,6 +19,14 @@
     comparison   whether both sides have the same
     promotion    all of it, in order
 
+The way back::
+
+    origin       what PostgreSQL has
+    forms        what a value of PostgreSQL's is in SQLite
+    gathered     which rows are taken, and all that they refer to
+    tables       the tables of the file
+    sample       all of it, in order
+
 Nothing here needs psycopg before PostgreSQL is reached.
 """
 
@@ -26,9 +34,11 @@ from oxlite.promotion.errors import DoesNotFit, PromotionError, VerificationDiff
 from oxlite.promotion.overrides import MISFITS, Misfits, Overrides, read_overrides
 from oxlite.promotion.plan import Note, Plan
 from oxlite.promotion.promotion import Promoted, Settings, abort, examine, promote
+from oxlite.promotion.sample import ROWS, Sampled, sample
 
 __all__ = [
     "MISFITS",
+    "ROWS",
     "DoesNotFit",
     "Misfits",
     "Note",
@@ -36,10 +46,12 @@ __all__ = [
     "Plan",
     "Promoted",
     "PromotionError",
+    "Sampled",
     "Settings",
     "VerificationDiffers",
     "abort",
     "examine",
     "promote",
     "read_overrides",
+    "sample",
 ]
