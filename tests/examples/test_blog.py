@@ -57,8 +57,9 @@ def manage(*arguments: str, engine: str, folder: Path) -> "subprocess.CompletedP
 
 
 def environment(engine: str, folder: Path) -> dict[str, str]:
-    """The variables with which the blog runs on a database in ``folder``."""
-    named = {"BLOG_ENGINE": engine, "BLOG_DATABASE": str(folder / "blog.db")}
+    """The variables with which the blog runs in ``folder``, or on the database that is named."""
+    database = os.environ.get("BLOG_DATABASE", str(folder / "blog.db"))
+    named = {"BLOG_ENGINE": engine, "BLOG_DATABASE": database}
     # A source tree on PYTHONPATH may be named from where the tests began.
     paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return {**os.environ, **named, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
@@ -188,47 +189,52 @@ def test_the_same_site_on_djangos_own_backend(folder: Path) -> None:
         assert after[name] == before[name] + changes[name]
 
 
+def use(port: int) -> None:
+    """Do what people do with a blog of 100 posts, and read each answer."""
+    status, headers, page = ask(port, "GET", "/")
+    assert status == 200
+    assert page.count('class="title"') == 100
+    cookie = headers["Set-Cookie"].partition(";")[0]
+    found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    assert found is not None
+    signed = {"csrfmiddlewaretoken": found[1]}
+
+    new = {**signed, "title": "What is new", "body": "One <b>word</b>."}
+    status, headers, _ = ask(port, "POST", "/posts/", new, cookie)
+    assert (status, headers["Blog-Changed"]) == (302, "posts+1")
+    post = headers["Location"]
+    status, _, page = ask(port, "POST", "/posts/", new, cookie)
+    assert status == 422
+    assert "already exists" in page
+    assert ask(port, "POST", "/posts/", {**signed, "title": "No words"}, cookie)[0] == 422
+
+    remark = {**signed, "body": "Well said."}
+    status, headers, _ = ask(port, "POST", f"{post}comments/", remark, cookie)
+    assert (status, headers["Blog-Changed"]) == (302, "comments+1")
+    _, _, page = ask(port, "GET", post)
+    assert "One &lt;b&gt;word&lt;/b&gt;." in page
+    assert "Well said." in page
+    author = re.search(r'href="(/users/[^"]+)"', page)
+    assert author is not None
+    assert "Latest comments" in ask(port, "GET", author[1])[2]
+    assert ask(port, "GET", f"/users/{quote('Amina Adeyemi')}/")[0] == 200
+
+    comment = headers["Location"].rpartition("-")[2]
+    status, headers, _ = ask(port, "POST", f"/comments/{comment}/destroy/", signed, cookie)
+    assert (status, headers["Blog-Changed"]) == (302, "comments-1")
+    ask(port, "POST", f"{post}comments/", remark, cookie)
+    status, headers, _ = ask(port, "POST", f"{post}destroy/", signed, cookie)
+    assert (status, headers["Blog-Changed"]) == (302, "posts-1 comments-1")
+
+    assert ask(port, "GET", post)[0] == 404
+    assert ask(port, "POST", "/posts/", new)[0] == 403, "without the form's signature"
+    assert ask(port, "GET", "/benchmark/balanced")[0] == 405
+    assert ask(port, "POST", "/benchmark/unbalanced")[0] == 404
+
+
 def test_people_can_read_write_and_destroy(folder: Path) -> None:
     with served("gunicorn", folder) as port:
-        status, headers, page = ask(port, "GET", "/")
-        assert status == 200
-        assert page.count('class="title"') == 100
-        cookie = headers["Set-Cookie"].partition(";")[0]
-        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-        assert found is not None
-        signed = {"csrfmiddlewaretoken": found[1]}
-
-        new = {**signed, "title": "What is new", "body": "One <b>word</b>."}
-        status, headers, _ = ask(port, "POST", "/posts/", new, cookie)
-        assert (status, headers["Blog-Changed"]) == (302, "posts+1")
-        post = headers["Location"]
-        status, _, page = ask(port, "POST", "/posts/", new, cookie)
-        assert status == 422
-        assert "already exists" in page
-        assert ask(port, "POST", "/posts/", {**signed, "title": "No words"}, cookie)[0] == 422
-
-        remark = {**signed, "body": "Well said."}
-        status, headers, _ = ask(port, "POST", f"{post}comments/", remark, cookie)
-        assert (status, headers["Blog-Changed"]) == (302, "comments+1")
-        _, _, page = ask(port, "GET", post)
-        assert "One &lt;b&gt;word&lt;/b&gt;." in page
-        assert "Well said." in page
-        author = re.search(r'href="(/users/[^"]+)"', page)
-        assert author is not None
-        assert "Latest comments" in ask(port, "GET", author[1])[2]
-        assert ask(port, "GET", f"/users/{quote('Amina Adeyemi')}/")[0] == 200
-
-        comment = headers["Location"].rpartition("-")[2]
-        status, headers, _ = ask(port, "POST", f"/comments/{comment}/destroy/", signed, cookie)
-        assert (status, headers["Blog-Changed"]) == (302, "comments-1")
-        ask(port, "POST", f"{post}comments/", remark, cookie)
-        status, headers, _ = ask(port, "POST", f"{post}destroy/", signed, cookie)
-        assert (status, headers["Blog-Changed"]) == (302, "posts-1 comments-1")
-
-        assert ask(port, "GET", post)[0] == 404
-        assert ask(port, "POST", "/posts/", new)[0] == 403, "without the form's signature"
-        assert ask(port, "GET", "/benchmark/balanced")[0] == 405
-        assert ask(port, "POST", "/benchmark/unbalanced")[0] == 404
+        use(port)
 
 
 def test_each_visit_is_noted(folder: Path) -> None:
@@ -309,8 +315,13 @@ def test_keys_and_titles_have_indexes(folder: Path) -> None:
 )
 def test_authors_are_told_of_comments(folder: Path) -> None:
     """The comment and the task that sends its mail are one transaction; a worker sends it."""
+    send_a_mail("oxlite.django.sqlite3", folder)
+
+
+def send_a_mail(engine: str, folder: Path) -> None:
+    """Comment on a post, and have a worker run until its author is told."""
     variables = {
-        **environment("oxlite.django.sqlite3", folder),
+        **environment(engine, folder),
         "BLOG_MAILS": str(folder / "mails"),
     }
     comment = """

@@ -16,6 +16,9 @@
 ``BLOG_MAILS``
     a directory into which mails are written, instead of being sent: then authors are told of
     comments, by tasks in the same file. Without it there are no mails.
+``BLOG_TASKS``
+    a file for the tasks alone: ``tasks.db`` in the current directory where the database is no
+    SQLite of Oxlite's. A task is written then when the transaction has committed.
 ``BLOG_SECRET_KEY``
     what forms are signed with.
 
@@ -71,16 +74,22 @@ TEMPLATES = [
 ]
 WSGI_APPLICATION = f"{ROOT}.wsgi.application"
 ASGI_APPLICATION = f"{ROOT}.asgi.application"
+ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django.sqlite3")
+NAME = os.environ.get("BLOG_DATABASE", "blog.db")
 MAILS = os.environ.get("BLOG_MAILS")
 if MAILS is not None:
     INSTALLED_APPS += ["oxlite.django.tasks"]
-    TASKS = {"default": {"BACKEND": "oxlite.django.tasks.OxliteBackend"}}
+    FILE = os.environ.get("BLOG_TASKS") or ("" if ENGINE.startswith("oxlite.") else "tasks.db")
+    TASKS = {
+        "default": {
+            "BACKEND": "oxlite.django.tasks.OxliteBackend",
+            "OPTIONS": {"path": Path(FILE).absolute()} if FILE else {},
+        }
+    }
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = Path(MAILS).absolute()
 USE_TZ = True
 TIME_ZONE = "UTC"
-ENGINE = os.environ.get("BLOG_ENGINE", "oxlite.django.sqlite3")
-NAME = os.environ.get("BLOG_DATABASE", "blog.db")
 DATABASES = {
     "default": {
         "ENGINE": ENGINE,
