@@ -1,5 +1,8 @@
 """Advice comes from what was measured, with its row and ratio; the rest is named as lacking."""
 
+import importlib
+import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,6 +104,57 @@ def test_safety_is_given_up_only_if_it_was_dear_in_every_repeat() -> None:
     mixed = inserts(100.0, 300.0)
     mixed.rows[1].samples[2].figures["inserts_per_second"] = 90.0
     assert recommend([mixed], directory=HERE, anyway=True).options() == {"profile": "durable"}
+
+
+def test_it_says_what_was_reached_and_how_much_of_it_is_used() -> None:
+    results = [inserts(durable=2000.0, tuned=2000.0)]
+    found = recommend(results, directory=HERE, anyway=True)
+    assert found.reached is not None
+    assert found.reached.text().startswith("2,000 were reached with inserts, oxlite durable gate")
+    used = recommend(results, writes_a_second=50.0, directory=HERE, anyway=True).reached
+    assert used is not None
+    assert used.text().endswith("The application's 50.0 are 2.50 % of that")
+    assert recommend([kv((1.0,) * 3, (2.0,) * 3)], directory=HERE, anyway=True).reached is None
+    few = inserts(durable=2000.0, tuned=2000.0)
+    for one in few.rows:
+        del one.samples[2:]
+    assert recommend([few], directory=HERE, anyway=True).reached is None
+    with pytest.raises(UsageError, match="--writes-a-second must be at least 0"):
+        recommend(results, writes_a_second=-1.0, directory=HERE, anyway=True)
+
+
+def test_what_a_database_writes_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    import oxlite
+
+    module = importlib.import_module("oxlite.cli.bench.recommend")
+    monkeypatch.setattr(module, "WATCHED_SECONDS", 1.0)
+    monkeypatch.setattr(module, "read_all", lambda _files: [inserts(2000.0, 2000.0)])
+    path = tmp_path / "app.db"
+    ended = threading.Event()
+
+    def write() -> None:
+        with oxlite.Database(path) as database:
+            database.execute("CREATE TABLE t (a)")
+            begun.set()
+            while not ended.wait(0.01):
+                database.execute("INSERT INTO t VALUES (1)")
+
+    begun = threading.Event()
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        begun.wait()
+        module.recommend([path], database=path, anyway=True)
+        with pytest.raises(UsageError, match="leave one away"):
+            module.recommend([path], database=path, writes_a_second=1.0)
+    finally:
+        ended.set()
+        thread.join()
+    found = re.search(r"The application's ([\d.]+) are", " ".join(capsys.readouterr().out.split()))
+    assert found is not None
+    assert 1 < float(found[1]) < 101
 
 
 def test_advice_about_writes_only_says_so_to_who_names_their_part() -> None:

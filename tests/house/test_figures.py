@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-_PAGES = ("README.md", "COMPARE.md", "docs/shared-commit.md")
+_PAGES = ("README.md", "COMPARE.md", "docs/shared-commit.md", "docs/when-to-move.md")
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 _DATE = re.compile(r"\d+ (?:January|November) \d{4}")
 _LINK = re.compile(r"\]\([^)]*\)")

@@ -10,6 +10,9 @@ its price, and the safer one is advised where it costs less than :data:`CHEAP`, 
 interval does not show that it costs anything; ``durable_commit`` matters with the durable profile
 only. Nothing is decided by fewer than three repeats.
 
+Beside the settings it says how many writes a second the advised ones have reached, and how much of
+that an application takes, if its own writes are known.
+
 Invariants: every advice carries its rows and ratio; runs of another machine or file system are
 refused, unless asked for; the mix of reads and writes is that of the run, or the question is open.
 """
@@ -21,10 +24,10 @@ from urllib.parse import urlencode
 
 from oxlite.bench.conditions import conditions
 from oxlite.bench.contest import FEWEST_REPEATS, at_work
-from oxlite.bench.errors import UsageError, require_between, unknown
+from oxlite.bench.errors import UsageError, require_at_least, require_between, unknown
 from oxlite.bench.harness.model import Metric, Result, Row
 from oxlite.bench.harness.statistics import Summary
-from oxlite.bench.layout import spread_of
+from oxlite.bench.layout import number, spread_of
 from oxlite.bench.workloads.catalogue import WORKLOADS
 
 CHEAP = 1.1
@@ -142,16 +145,44 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """How many writes a second the advised settings have reached.
+
+    Attributes:
+        a_second: the median of a row.
+        row: its name.
+        used: what the application writes in a second, if that is known.
+    """
+
+    a_second: float
+    row: str
+    used: float | None = None
+
+    def text(self) -> str:
+        """A sentence, with the part that is used."""
+        reached = (
+            f"{number(self.a_second)} were reached with {self.row}, each a transaction of one"
+            " small row; of larger ones there are fewer"
+        )
+        if self.used is None:
+            return reached
+        share = 100 * self.used / self.a_second
+        return f"{reached}. The application's {number(self.used)} are {number(share)} % of that"
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """All advice of some results.
 
     Attributes:
         advice: one for each setting that was measured.
         lacking: for the others, why, and the command that measures it.
+        reached: how many writes a second were reached, if that was measured.
     """
 
     advice: Sequence[Advice]
     lacking: Mapping[str, str]
+    reached: Reached | None = None
 
     def value(self, setting: str) -> str | None:
         """What to write for a setting, if it was measured."""
@@ -213,6 +244,7 @@ def recommend(
     *,
     today: str = "stdlib",
     writes: float | None = None,
+    writes_a_second: float | None = None,
     directory: Path,
     anyway: bool = False,
 ) -> Recommendation:
@@ -222,17 +254,20 @@ def recommend(
         results: of runs on it.
         today: what the application runs now: a name of :data:`TODAY`.
         writes: the part of the application's statements that write, if it is known.
+        writes_a_second: what the application writes in a second, if that is known.
         directory: whose machine and file system are "here".
         anyway: take runs of another machine or file system too.
 
     Raises:
-        UsageError: a run was made elsewhere, ``directory`` is none, ``writes`` is no part, or
-            ``today`` is unknown.
+        UsageError: a run was made elsewhere, ``directory`` is none, ``writes`` is no part,
+            ``writes_a_second`` is below 0, or ``today`` is unknown.
     """
     if today not in TODAY:
         raise unknown("value of --today", today, TODAY)
     if writes is not None:
         require_between("--writes", writes, 0, 1)
+    if writes_a_second is not None:
+        require_at_least("--writes-a-second", writes_a_second, 0)
     if not anyway:
         for result in results:
             _require_here(result, directory)
@@ -253,7 +288,32 @@ def recommend(
             advice.append(replace(answer, today=TODAY[today].get(question.setting)))
         else:
             lacking[question.setting] = _wanted(question, suitable, writes)
-    return Recommendation(advice, lacking)
+    found = Recommendation(advice, lacking)
+    return replace(found, reached=_reached(results, found, writes_a_second))
+
+
+def _reached(
+    results: Sequence[Result], found: Recommendation, used: float | None
+) -> Reached | None:
+    """What the advised settings have reached, with the most threads that were measured."""
+    wanted = {
+        "driver": "oxlite",
+        "busy": "gate",
+        "style": found.value("durable_commit of Database") or "group",
+        "pragmas": "tuned" if found.value("profile") == "web" else "durable",
+    }
+    rows = [
+        (result.workload, row)
+        for result in results
+        if result.workload == "inserts"
+        for row in result.rows
+        if wanted.items() <= row.scenario.items() and row.did_its_work()
+    ]
+    for workload, row in sorted(rows, key=lambda one: at_work(one[1]), reverse=True):
+        rate = row.summary("inserts_per_second")
+        if rate is not None and rate.count >= FEWEST_REPEATS:
+            return Reached(rate.median, f"{workload}, {row.label}", used)
+    return None
 
 
 def _of_writes(question: Question, advice: Advice) -> Advice:

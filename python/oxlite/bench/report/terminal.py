@@ -129,6 +129,9 @@ def show_recommendation(found: Recommendation, console: Console) -> None:
     for one in found.advice:
         _say(console, [one.change()], "bold")
         _say(console, [f"  {one.reason}"])
+    if found.reached is not None:
+        _say(console, ["writes a second"], "bold")
+        _say(console, [f"  {found.reached.text()}"])
     for setting, why in found.lacking.items():
         _say(console, [f"{setting}: {why}"], "yellow")
     if found.advice:
