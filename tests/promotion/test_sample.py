@@ -1,6 +1,8 @@
 """The way back: a sample of PostgreSQL's rows in a file, in which all foreign keys hold."""
 
 import json
+import subprocess
+import sys
 from contextlib import closing
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -152,12 +154,71 @@ def test_sqlalchemy_reads_it(place: Place, tmp_path: Path) -> None:
     engine = sa.create_engine(f"sqlite+oxlite:///{back}")
     with engine.connect() as connection:
         found = connection.execute(sa.select(kinds).where(kinds.c.truth)).one()
+        moment = kinds.c.moment == datetime(2000, 1, 31, 12)
+        assert connection.execute(sa.select(kinds).where(moment)).one() == found
     engine.dispose()
     name = UUID("12345678901234567890123456789012")
     assert tuple(found) == (
         name, True, Decimal("12345678.90"), date(2000, 2, 29), time(23, 59, 59, 500_000),
         datetime(2000, 1, 31, 12), 1, b"\x00\xff", [name],
     )  # fmt: skip
+
+
+READ_BY_DJANGO = """
+import json, sys, uuid
+import django
+from django.conf import settings
+
+settings.configure(
+    DATABASES={"default": {"ENGINE": "oxlite.django.sqlite3", "NAME": sys.argv[1]}},
+    USE_TZ=True, INSTALLED_APPS=[],
+)
+django.setup()
+from django.db import models
+from oxlite.django.fields import ArrayField
+
+class Kinds(models.Model):
+    id = models.UUIDField(primary_key=True)
+    truth = models.BooleanField()
+    price = models.DecimalField(max_digits=10, decimal_places=2)
+    day = models.DateField()
+    at = models.TimeField()
+    instant = models.DateTimeField()
+    span = models.DurationField()
+    data = models.JSONField()
+    raw = models.BinaryField()
+    host = models.GenericIPAddressField()
+    numbers = ArrayField(models.IntegerField())
+    ids = ArrayField(models.UUIDField())
+    class Meta:
+        app_label = "kinds"
+        db_table = "kinds"
+
+one = Kinds.objects.get(truth=True)
+assert one == Kinds.objects.get(ids__contains=one.ids, numbers__contains=[1])
+assert one == Kinds.objects.get(pk=one.pk, instant=one.instant, span=one.span, day=one.day)
+print(list(Kinds.objects.filter(truth=True).values_list().get()))
+"""
+
+
+def test_django_reads_it(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("django", reason="Django is not installed")
+    place.rows(TYPES)
+    place.rows("CREATE TABLE django_migrations (id bigint PRIMARY KEY)")
+    back = tmp_path / "back.db"
+    sample(place.url, back)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_BY_DJANGO, str(back)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == (
+        "[UUID('12345678-9012-3456-7890-123456789012'), True, Decimal('12345678.90'),"
+        " datetime.date(2000, 2, 29), datetime.time(23, 59, 59, 500000),"
+        " datetime.datetime(2000, 1, 31, 10, 0, tzinfo=datetime.timezone.utc),"
+        " datetime.timedelta(days=1, microseconds=1), 1, b'\\x00\\xff', '10.0.0.1', [1, None],"
+        " [UUID('12345678-9012-3456-7890-123456789012')]]"
+    )
 
 
 def test_what_rows_refer_to_comes_with_them(place: Place, tmp_path: Path) -> None:
@@ -207,6 +268,99 @@ def test_what_rows_refer_to_comes_with_them(place: Place, tmp_path: Path) -> Non
     with closing(oxlite.connect(back)) as connection:
         connection.execute("INSERT INTO word (x) VALUES (NULL)")
         assert connection.execute("SELECT max(id) FROM word").fetchone() == (102,)
+
+
+def test_keys_of_all_kinds_are_followed(place: Place, tmp_path: Path) -> None:
+    kinds = {
+        "c": ("color", "red"), "u": ("uuid", "12345678-9012-3456-7890-123456789012"),
+        "b": ("bytea", r"\x005cff"), "t": ("timestamp", "2000-01-31 12:00:00.5"),
+        "z": ("timestamptz", "2000-01-31 12:00:00+02"), "d": ("date", "2000-01-31"),
+        "n": ("numeric", "123456789012345678901234567890.5"), "f": ("float8", "0.1"),
+        "r": ("real", "0.1"), "h": ("char(5)", "ab"), "w": ("varchar(9)", "a\\b%s"),
+        "i": ("inet", "10.0.0.0/8"), "v": ("interval", "1 day 2 hours"), "y": ("boolean", "true"),
+        "m": ("time", "10:00"), "s": ("smallint", "-7"), "{} %s": ("bit(3)", "101"),
+    }  # fmt: skip
+    place.rows("CREATE TYPE color AS ENUM ('red', 'green')")
+    place.rows("CREATE TABLE other (id int PRIMARY KEY)")
+    columns = ", ".join(f'"{name}" {kind} UNIQUE' for name, (kind, _) in kinds.items())
+    place.rows(f"CREATE TABLE named (id bigint PRIMARY KEY, {columns})")
+    values = ", ".join(f"'{value}'" for _, value in kinds.values())
+    place.rows(f"INSERT INTO named VALUES (1, {values}); INSERT INTO named VALUES (2)")
+    columns = ", ".join(
+        f'"{name}" {"bigint" if kind == "smallint" else kind} REFERENCES named ("{name}")'
+        for name, (kind, _) in kinds.items()
+    )
+    place.rows(f"CREATE TABLE ours (id int PRIMARY KEY, {columns})")
+    for number, (name, (_, value)) in enumerate(kinds.items()):
+        place.rows(f"""INSERT INTO ours (id, "{name}") VALUES ({number}, '{value}')""")
+    back = tmp_path / "back.db"
+    done = sample(place.url, back, rows=len(kinds), tables=["ours"])
+    assert done.rows == {"named": 1, "ours": len(kinds)}
+    assert rows(back, "PRAGMA foreign_key_check") == []
+    assert len(rows(back, "PRAGMA foreign_key_list(ours)")) == len(kinds)
+    for name in kinds:
+        quoted = f'"{name}"'
+        joined = f"SELECT 1 FROM ours JOIN named ON ours.{quoted} = named.{quoted}"
+        assert rows(back, joined) == [(1,)], name
+    assert {note.column for note in done.notes} == {"n"}
+
+
+def test_defaults_and_checks_are_taken_over_or_listed(place: Place, tmp_path: Path) -> None:
+    place.rows("""
+        CREATE DOMAIN few AS integer CHECK (VALUE < 10);
+        CREATE TABLE given (
+            id bigint GENERATED ALWAYS AS IDENTITY, key int PRIMARY KEY,
+            a int DEFAULT 5, b numeric(5,2) DEFAULT -1.25, c text DEFAULT 'it''s: ::text',
+            d boolean DEFAULT false, e timestamptz DEFAULT CURRENT_TIMESTAMP,
+            f date DEFAULT CURRENT_DATE, g jsonb DEFAULT '[]', h varchar(9) DEFAULT NULL,
+            i uuid DEFAULT gen_random_uuid(), j interval DEFAULT '1 day', k few DEFAULT 3,
+            l timestamp DEFAULT '2000-01-31', m int GENERATED ALWAYS AS (a + 1) STORED,
+            CONSTRAINT of_numbers CHECK (a > 0 AND b BETWEEN -2 AND 2.5 OR NOT d),
+            CONSTRAINT of_texts CHECK (length(c) > 1 AND h NOT IN ('x', 'y(')),
+            CONSTRAINT of_days CHECK (f > DATE '1999-01-31'),
+            CONSTRAINT division CHECK (a / 2 > 0),
+            CONSTRAINT quoted CHECK (c <> 'x::text'),
+            CONSTRAINT likes CHECK (c LIKE 'it%'),
+            CONSTRAINT calls CHECK (char_length(c) > 1),
+            CONSTRAINT sees CHECK (g @> '[]'),
+            CONSTRAINT moments CHECK (e <= now())
+        );
+        INSERT INTO given (key) VALUES (1);
+    """)
+    back = tmp_path / "back.db"
+    done = sample(place.url, back)
+    with closing(sqlite3.connect(back)) as connection:
+        connection.execute("INSERT INTO given (id, key) VALUES (2, 2)")
+        found = connection.execute(
+            "SELECT a, b, c, d, length(e), length(f), g, h, i, j, k, l FROM given WHERE key = 2"
+        ).fetchone()
+        assert found == (
+            5, -1.25, "it's: ::text", 0, 19, 10, "[]", None, None, None, 3, None,
+        )  # fmt: skip
+        for column, value in (("a", -1), ("c", "'x'"), ("h", "'y('"), ("f", "'1999-01-01'")):
+            with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+                connection.execute(
+                    f"INSERT INTO given (id, key, d, {column}) VALUES (3, 3, 1, {value})"
+                )
+    assert {note.column for note in done.notes} == {"", "id", "i", "j", "k", "l", "m"}
+    assert sorted(note.text.split()[0] for note in done.notes if not note.column) == ["CHECK"] * 6
+
+
+def test_a_check_that_sqlite_reads_otherwise_is_left_out(place: Place, tmp_path: Path) -> None:
+    place.rows("""
+        CREATE TABLE a (
+            t char(5) CONSTRAINT blanks CHECK (t = 'ab   '), n int CONSTRAINT small CHECK (n < 5)
+        );
+        INSERT INTO a VALUES ('ab', 1);
+    """)
+    done = sample(place.url, tmp_path / "back.db")
+    assert done.rows == {"a": 1}
+    (note,) = done.notes
+    assert "SQLite understands it otherwise" in note.text
+    with closing(sqlite3.connect(tmp_path / "back.db")) as connection:
+        connection.execute("INSERT INTO a VALUES ('x', 4)")
+        with pytest.raises(sqlite3.IntegrityError, match="small"):
+            connection.execute("INSERT INTO a VALUES ('x', 5)")
 
 
 def test_a_key_that_rows_break_is_left_out(place: Place, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ class Form:
         is_float: Whether it may be NaN, which SQLite would take for NULL.
         is_numeric: Whether it is a text of digits, to become a number where that is exact.
         is_integer: Whether it is a whole number.
+        has_fraction: Whether it ends with a fraction of a second.
     """
 
     declared: str
@@ -45,10 +46,18 @@ class Form:
     is_float: bool = False
     is_numeric: bool = False
     is_integer: bool = False
+    has_fraction: bool = False
 
-    def read_of(self, column: str) -> str:
-        """``read``, of a column (in quotes)."""
-        return self.read.replace("{c}", column)
+    def read_of(self, column: str, *, is_djangos: bool = False) -> str:
+        """``read``, of a column (in quotes).
+
+        Args:
+            column: That.
+            is_djangos: Whether a fraction that is zero is left out, as Django does; SQLAlchemy
+                writes it. Both read either, but look for the text that they write.
+        """
+        read = self.read.replace("{c}", column)
+        return f"replace({read}, '.000000', '')" if is_djangos and self.has_fraction else read
 
 
 def _moment(value: str, pattern: str) -> str:
@@ -66,9 +75,11 @@ _FORMS: Final = {
     "text": Form("TEXT", "{c}"),
     "bytea": Form("BLOB", "{c}"),
     "date": Form("DATE", _moment("{c}", "YYYY-MM-DD")),
-    "time without time zone": Form("TIME", "to_char({c}, 'HH24:MI:SS.US')"),
-    "timestamp without time zone": Form("DATETIME", _moment("{c}", _TO_SECONDS)),
-    "timestamp with time zone": Form("TIMESTAMPTZ", _moment("{c} AT TIME ZONE 'UTC'", _TO_SECONDS)),
+    "time without time zone": Form("TIME", "to_char({c}, 'HH24:MI:SS.US')", has_fraction=True),
+    "timestamp without time zone": Form("DATETIME", _moment("{c}", _TO_SECONDS), has_fraction=True),
+    "timestamp with time zone": Form(
+        "TIMESTAMPTZ", _moment("{c} AT TIME ZONE 'UTC'", _TO_SECONDS), has_fraction=True
+    ),
     "interval": Form("INTERVAL", "trunc(extract(epoch FROM {c}) * 1000000)::text"),
     "json": Form("JSON TEXT", "{c}::text"),
     "jsonb": Form("JSONB TEXT", "{c}::text"),
@@ -90,7 +101,7 @@ def form_of(name: str) -> Form:
     base, first, second, zone, is_array = found.groups()
     base += zone or ""
     if is_array:
-        return _array(base)
+        return _array(base, has_scale=first is not None)
     sizes = "" if first is None else f"({first})" if second is None else f"({first},{second})"
     match base:
         case "character varying":
@@ -104,17 +115,21 @@ def form_of(name: str) -> Form:
     return _FORMS.get(base, _ANY)
 
 
-def _array(element: str) -> Form:
-    """JSON without spaces, as ``oxlite.arrays`` has it; of one dimension, if elements differ."""
+def _array(element: str, *, has_scale: bool) -> Form:
+    """JSON as ``oxlite.arrays`` writes it; of one dimension, where PostgreSQL's elements differ."""
     whole = "array_to_json({c})::text"
     if element not in _JSON_ELEMENTS:
-        one = "encode(e, 'hex')" if element == "bytea" else form_of(element).read_of("e")
+        one = form_of(element).read_of("e")
+        if element == "bytea":
+            one = "encode(e, 'hex')"
+        elif element == "numeric" and has_scale:
+            one = "e::text"  # with all digits of its scale
         whole = (
             f"CASE WHEN array_ndims({{c}}) = 1 THEN array_to_json(ARRAY(SELECT ({one})::text"
             " FROM unnest({c}) WITH ORDINALITY AS u(e, n) ORDER BY n))::text"
             f" ELSE {whole} END"
         )
-    return Form("TEXT_ARRAY", whole)
+    return Form("TEXT_ARRAY", whole, has_fraction=form_of(element).has_fraction)
 
 
 def bare(name: str) -> str:

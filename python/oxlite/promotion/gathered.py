@@ -88,7 +88,8 @@ def _place(table: OriginTable) -> str:
 
 def _select(schema: str, table: OriginTable) -> str:
     values = ", ".join(
-        form_of(column.type).read_of(f"t.{identifier(column.name)}") for column in table.columns
+        form_of(column.type).read_of(f"t.{identifier(column.name)}", is_djangos=table.is_djangos)
+        for column in table.columns
     )
     only = "" if table.is_partitioned else "ONLY "
     return f"SELECT {values} FROM {only}{identifier(schema)}.{identifier(table.name)} AS t"

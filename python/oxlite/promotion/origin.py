@@ -23,7 +23,8 @@ _TABLES: Final = (
     " AND e.objid = c.oid AND e.deptype = 'e')"
 )
 _COLUMNS: Final = (
-    "SELECT c.relname, c.relkind = 'p', a.attname,"
+    "SELECT c.relname, c.relkind = 'p', (SELECT string_agg(pg_get_constraintdef(o.oid), ' ')"
+    " FROM pg_constraint o WHERE o.contypid = t.oid AND o.contype = 'c'), a.attname,"
     " format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END,"
     " CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END),"
     " a.attnotnull OR t.typnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '',"
@@ -113,6 +114,7 @@ class OriginTable:
 
     Attributes:
         name: Its name.
+        is_djangos: Whether it is of a site on Django, which migrates the schema.
         is_partitioned: Whether its rows are in partitions.
         columns: In their order.
         primary_key: Its columns; empty for none.
@@ -123,6 +125,7 @@ class OriginTable:
     """
 
     name: str
+    is_djangos: bool
     is_partitioned: bool
     columns: tuple[OriginColumn, ...]
     primary_key: tuple[str, ...]
@@ -147,27 +150,22 @@ def read_origin(there: Target, schema: str) -> dict[str, OriginTable]:
         raise PromotionError(f"there is no schema {schema!r}")
     place = (identifier(schema),)
     columns: dict[str, list[OriginColumn]] = {}
+    notes: dict[str, list[Note]] = {}
     partitioned = set()
-    for (
-        table,
-        is_partitioned,
-        name,
-        kind,
-        is_required,
-        default,
-        is_identity,
-        is_generated,
-    ) in there.execute(_COLUMNS, place):
+    for table, is_partitioned, of_domain, *described in there.execute(_COLUMNS, place):
+        name, kind, is_required, default, is_identity, is_generated = described
         is_numbered = is_identity or (default or "").startswith("nextval(")
         columns.setdefault(table, []).append(
             OriginColumn(name, kind, not is_required, default, is_numbered, is_generated)
         )
+        known = notes.setdefault(table, [])
+        if of_domain is not None:
+            known.append(Note("lost", table, name, f"{of_domain}, of its domain"))
         if is_partitioned:
             partitioned.add(table)
     _refuse_alike("tables", columns)
     for table, ones in columns.items():
         _refuse_alike(f"columns of {table}", [one.name for one in ones])
-    notes: dict[str, list[Note]] = {table: [] for table in columns}
     keys, indexes = _indexes(there, place, notes)
     foreign_keys = _foreign_keys(there, place, notes)
     checks: dict[str, list[tuple[str, str]]] = {}
@@ -176,6 +174,7 @@ def read_origin(there: Target, schema: str) -> dict[str, OriginTable]:
     return {
         table: OriginTable(
             table,
+            "django_migrations" in columns,
             table in partitioned,
             tuple(ones),
             keys.get(table, ()),
@@ -220,6 +219,9 @@ def _indexes(
             descending = tuple(bool(option & 1) for option in options[: len(columns)])
             index = OriginIndex(name, tuple(columns), descending, is_unique, is_constraint)
             indexes.setdefault(table, []).append(index)
+            if "NULLS NOT DISTINCT" in sql:
+                text = f"{sql}: here NULL may be there several times"
+                notes[table].append(Note("changed", table, "", text))
     return keys, indexes
 
 

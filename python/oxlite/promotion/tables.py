@@ -31,9 +31,10 @@ _CASTS: Final = re.compile(
     r"|(?<=['\d])::(?:numeric|integer|bigint|smallint|double precision)(?:\([\d,]+\))?"
 )
 _CONSTANT: Final = re.compile(
-    r"\((-?\d+(?:\.\d+)?)\)::(?:numeric|integer|bigint|double precision)(?:\([\d,]+\))?"
+    r"(?<![\w\"])[('](-?\d+(?:\.\d+)?)[)']"
+    r"::(?:numeric|integer|bigint|double precision)(?:\([\d,]+\))?"
 )
-_ANY_OF: Final = re.compile(r"= ANY \(\(?ARRAY\[([^\[\]]*)\]\)?(?:::[a-z ]+\[\])?\)")
+_ANY_OF: Final = re.compile(r"(= ANY|<> ALL) \(\(?ARRAY\[([^\[\]]*)\]\)?(?:::[a-z ]+\[\])?\)")
 _OTHERWISE: Final = re.compile(
     r"::|[~@#^/{}\[\]]|\b(?:ANY|ALL|ARRAY|LIKE|ILIKE|SIMILAR|POSITION|INTERVAL|AT)\b", re.IGNORECASE
 )
@@ -56,17 +57,23 @@ def make_tables(here: Connection, tables: Mapping[str, OriginTable]) -> list[Not
     """
     here.create_function("oxlite_exact", 1, _exact, deterministic=True)
     notes: list[Note] = []
+    unheld: dict[str, frozenset[ForeignKey]] = {}
     for table in tables.values():
         notes += table.notes
-        notes += _make(here, table, frozenset())
+        without = unheld[table.name] = frozenset(
+            key for key in table.foreign_keys if not _is_unique(tables[key.table], key.referred)
+        )
+        for key in without:
+            text = f"{_foreign_key(key)}: UNIQUE of that is none in SQLite"
+            notes.append(Note("lost", table.name, "", text))
+        notes += _make(here, table, without)
     for table in tables.values():
         broken = _broken(here, table)
         if broken:
             here.execute(f"DROP TABLE {identifier(table.name)}")
-            _make(here, table, broken)
+            _make(here, table, broken | unheld[table.name])
             for key in broken:
-                text = f"FOREIGN KEY ({', '.join(key.columns)}) REFERENCES {key.table}"
-                text += ": rows break it in PostgreSQL as well"
+                text = f"{_foreign_key(key)}: rows break it"
                 notes.append(Note("lost", table.name, "", text))
     for table in tables.values():
         for index in table.indexes:
@@ -81,6 +88,11 @@ def make_tables(here: Connection, tables: Mapping[str, OriginTable]) -> list[Not
                     f" ON {identifier(table.name)} ({columns})"
                 )
     return notes
+
+
+def _is_unique(table: OriginTable, columns: tuple[str, ...]) -> bool:
+    keys = [table.primary_key, *(index.columns for index in table.indexes if index.is_unique)]
+    return any(set(key) == set(columns) for key in keys if key)
 
 
 def _exact(text: str | None) -> int | float | str | None:
@@ -203,7 +215,11 @@ def _default(table: OriginTable, column: OriginColumn, declared: str) -> tuple[s
     if column.is_generated:
         text = f"is a plain column: GENERATED ALWAYS AS ({default})"
         return "", [Note("lost", table.name, column.name, text)]
-    if default is None or _is_row_key(table, column) or default.startswith("NULL::"):
+    if _is_row_key(table, column):
+        return "", []
+    if default is None and column.is_numbered:
+        return "", [Note("lost", table.name, column.name, "GENERATED AS IDENTITY: no primary key")]
+    if default is None or default.startswith("NULL::"):
         return "", []
     literal, number = _LITERAL.fullmatch(default), _NUMBER.fullmatch(default)
     plain = None
@@ -246,8 +262,13 @@ def _checks(table: OriginTable, columns: list[str]) -> tuple[dict[str, str], lis
 
 def _plain(expression: str) -> str | None:
     """A CHECK without casts that SQLite needs not; ``None`` where it has anything else."""
-    sql = _ANY_OF.sub(lambda one: f"IN ({_CASTS.sub('', one[1])})", expression)
-    sql = _CASTS.sub("", _CONSTANT.sub(r"\1", sql))
+    if any("::" in one or "[" in one for one in _QUOTED.findall(expression)):
+        return None  # it would be changed with the rest
+    words = {"= ANY": "IN", "<> ALL": "NOT IN"}
+    sql = _ANY_OF.sub(lambda one: f"{words[one[1]]} ({_CASTS.sub('', one[2])})", expression)
+    for _ in range(2):  # ('-1'::integer)::numeric
+        sql = _CONSTANT.sub(r"\1", sql)
+    sql = _CASTS.sub("", sql)
     bare = _QUOTED.sub("q", sql)
     if _OTHERWISE.search(bare) is not None:
         return None
