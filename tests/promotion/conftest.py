@@ -1,5 +1,6 @@
 """A PostgreSQL of the run's own, and a file to be promoted to it."""
 
+import functools
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,11 +13,12 @@ import psycopg
 import pytest
 
 import oxlite
+from oxlite import sqlite3
 from oxlite.bench.harness.postgresql import PostgresServer
 from oxlite.bench.harness.scratch import Scratch
 from oxlite.promotion import Promoted, Settings, promote
 
-__all__ = ["Place", "Promote"]
+__all__ = ["Place", "Promote", "execute", "file_of", "once", "promote_file"]
 
 
 @dataclass(frozen=True)
@@ -77,25 +79,56 @@ def database(tmp_path: Path) -> Path:
 
 
 Promote = Callable[..., Promoted]
+Tell = Callable[[str, int, int], object]
+
+
+def execute(path: Path, *statements: str) -> None:
+    """What another program writes: each statement for itself."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for sql in statements:
+            connection.execute(sql)
+
+
+def file_of(folder: Path, script: str) -> Path:
+    """A file in WAL mode, made by a script."""
+    path = folder / f"{uuid.uuid4().hex}.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(script)
+    return path
+
+
+def once(at: str, action: Callable[[], object]) -> Tell:
+    """Does something when a promotion first tells of something that begins so."""
+    todo = [action]
+
+    def tell(name: str, _done: int, _total: int) -> None:
+        if name.startswith(at) and todo:
+            todo.pop()()
+
+    return tell
+
+
+def promote_file(
+    path: Path,
+    place: Place,
+    settings: Settings | None = None,
+    *,
+    cut_over: bool = False,
+    tell: Tell = lambda _name, _done, _total: None,
+) -> Promoted:
+    """Promote a file."""
+    return promote(
+        path,
+        place.url,
+        settings or Settings(),
+        cut_over=cut_over,
+        tell=tell,
+        report=lambda _plan: None,
+    )
 
 
 @pytest.fixture
 def promoted(database: Path, place: Place) -> Promote:
-    """Promotes the file."""
-
-    def run(
-        settings: Settings | None = None,
-        *,
-        cut_over: bool = False,
-        tell: Callable[[str, int, int], object] = lambda _name, _done, _total: None,
-    ) -> Promoted:
-        return promote(
-            database,
-            place.url,
-            settings or Settings(),
-            cut_over=cut_over,
-            tell=tell,
-            report=lambda _plan: None,
-        )
-
-    return run
+    """Promotes the file of ``database``."""
+    return functools.partial(promote_file, database, place)

@@ -6,12 +6,14 @@
     names        names and texts in SQL
     source       what a file has
     values       how a value gets from the one side to the other; functions: what SQL lacks for it
+    arrays       lists of JSON as arrays
     choice       which type a column gets
     survey       what is stored in columns
     overrides    what a user wants otherwise
     plan         what becomes of each table and column
     rows         rows as lines of COPY, and as texts that are compared
     target       how PostgreSQL is reached
+    expressions  expressions with the names that columns have there
     definition   tables, keys and constraints there
     noted        how far all of it has come, there
     transfer     all rows, part by part

@@ -33,6 +33,7 @@ __all__ = [
     "length",
     "lift_refusal",
     "newest",
+    "notes_all",
     "refuse_writes",
 ]
 
@@ -68,6 +69,19 @@ def begin_journal(connection: Connection, plan: Plan) -> None:
             )
 
 
+def notes_all(connection: Connection, plan: Plan) -> bool:
+    """Whether all triggers are there: they go with a table that is dropped and made again."""
+    names = {
+        f"{journal.name}_{suffix}"
+        for journal, table in (
+            (_journal(number, one.table), one.table) for number, one in enumerate(plan.tables)
+        )
+        for suffix, _, _ in _triggers(journal, table)
+    }
+    there = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+    return names <= {name for (name,) in there}
+
+
 def _triggers(journal: _Journal, table: Table) -> Iterator[tuple[str, str, str]]:
     keys = key_expressions(table)
     insert = f"INSERT INTO {journal.name} ({', '.join(journal.columns)})"
@@ -75,7 +89,11 @@ def _triggers(journal: _Journal, table: Table) -> Iterator[tuple[str, str, str]]
     def of(row: str) -> str:
         return ", ".join(f"{row}.{key}" for key in keys)
 
-    is_moved = " OR ".join(f"OLD.{key} IS NOT NEW.{key} COLLATE BINARY" for key in keys)
+    # Alike for the key is not alike for PostgreSQL: NOCASE, or 1 and 1.0.
+    is_moved = " OR ".join(
+        f"OLD.{key} IS NOT NEW.{key} COLLATE BINARY OR typeof(OLD.{key}) <> typeof(NEW.{key})"
+        for key in keys
+    )
     yield "insert", "AFTER INSERT", f"{insert} VALUES ({of('NEW')});"
     yield "delete", "AFTER DELETE", f"{insert} VALUES ({of('OLD')});"
     yield (
@@ -84,19 +102,26 @@ def _triggers(journal: _Journal, table: Table) -> Iterator[tuple[str, str, str]]
         f"{insert} VALUES ({of('NEW')}); {insert} SELECT {of('OLD')} WHERE {is_moved};",
     )
     uniques = [index for index in table.indexes if index.is_unique and index.columns]
-    # Where keys that are equal are not the same, REPLACE may put another in its place.
-    is_lenient = any(column.collation != "BINARY" for column in table.columns)
-    if table.primary_key and (is_lenient or table.primary_key != table.key):
-        yield from _of_conflicts(insert, table, "key", table.primary_key)
+    if table.primary_key and table.row_key is None:
+        plain = ("",) * len(table.primary_key)
+        yield from _of_conflicts(insert, table, "key", table.primary_key, plain)
     for place, index in enumerate(uniques):
-        yield from _of_conflicts(insert, table, str(place), index.columns)
+        yield from _of_conflicts(insert, table, str(place), index.columns, index.collations)
 
 
 def _of_conflicts(
-    insert: str, table: Table, suffix: str, columns: tuple[str, ...]
+    insert: str,
+    table: Table,
+    suffix: str,
+    columns: tuple[str, ...],
+    collations: tuple[str, ...],
 ) -> Iterator[tuple[str, str, str]]:
     keys = ", ".join(key_expressions(table))
-    alike = " AND ".join(f"{identifier(name)} = NEW.{identifier(name)}" for name in columns)
+    alike = " AND ".join(
+        f"{identifier(name)} = NEW.{identifier(name)}"
+        + (f" COLLATE {identifier(collation)}" if collation else "")
+        for name, collation in zip(columns, collations, strict=True)
+    )
     body = f"{insert} SELECT {keys} FROM {identifier(table.name)} WHERE {alike};"
     yield f"insert_{suffix}", "BEFORE INSERT", body
     yield f"update_{suffix}", f"BEFORE UPDATE OF {identifiers(columns)}", body
@@ -129,7 +154,7 @@ def length(connection: Connection, plan: Plan) -> int:
 
 def carry_over(
     connection: Connection, target: Target, schema: str, plan: Plan, upto: dict[str, int]
-) -> None:
+) -> int:
     """Have PostgreSQL have what the file has now, of the rows that were noted.
 
     Args:
@@ -138,6 +163,9 @@ def carry_over(
         schema: Of the tables there.
         plan: What becomes of them.
         upto: The last note of each table that is carried over.
+
+    Returns:
+        How many notes those were.
 
     Raises:
         DoesNotFit: A value does not.
@@ -152,6 +180,7 @@ def carry_over(
         _delete(connection, target, schema, one, journal, upto[one.table.name])
     for journal, one in todo:
         _insert(connection, target, schema, one, journal, upto[one.table.name])
+    return sum(upto.values())
 
 
 def _delete(
@@ -185,9 +214,8 @@ def _delete(
 
 
 def _keys_of(connection: Connection, journal: _Journal, upto: int) -> list[str]:
-    columns = ", ".join(journal.columns)
-    noted = connection.execute(f"SELECT DISTINCT {columns} FROM {journal.name} WHERE id <= {upto}")
-    return [key_text(key) for key in noted]
+    sql = f"SELECT {', '.join(journal.columns)} FROM {journal.name} WHERE id <= {upto}"
+    return list({key_text(key) for key in connection.execute(sql)})
 
 
 def _insert(

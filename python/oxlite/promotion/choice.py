@@ -6,6 +6,7 @@ what holds more after it. The last of a list holds any text.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from oxlite.promotion.source import Column, Table
@@ -13,6 +14,9 @@ from oxlite.promotion.source import Column, Table
 __all__ = ["candidates", "is_by_content", "is_lossless"]
 
 _SIZE: Final = re.compile(r"\((\d+)(?:\s*,\s*(\d+))?\)")
+_LENGTH_AT_MOST: Final = 10_485_760
+_PRECISION_AT_MOST: Final = 1000
+"""Larger ones PostgreSQL does not make: https://www.postgresql.org/docs/current/datatype.html"""
 _BY_CONTENT: Final = ("bigint", "double precision", "text", "bytea")
 
 _BY_NAME: Final = (
@@ -48,24 +52,33 @@ def candidates(table: Table, column: Column) -> tuple[str, ...]:
     size = _SIZE.search(declared)
     for pattern, names in _BY_NAME:
         if re.search(pattern, declared):
-            if "CHAR" in pattern and size is not None:
-                return (f"character varying({size.group(1)})", *names)
-            if pattern.startswith("DEC") and size is not None:
-                return (f"numeric({size.group(1)},{size.group(2) or 0})", *names)
+            if size is None:
+                return names
+            first, second = int(size.group(1)), int(size.group(2) or 0)
+            if "CHAR" in pattern and 0 < first <= _LENGTH_AT_MOST:
+                return (f"character varying({first})", *names)
+            if pattern.startswith("DEC") and second <= first and 0 < first <= _PRECISION_AT_MOST:
+                return (f"numeric({first},{second})", *names)
             return names
     return _BY_CONTENT
 
 
-def is_by_content(column: Column) -> bool:
+def is_by_content(asked: Sequence[str]) -> bool:
     """Whether a column's declaration says nothing, so that what is in it decides."""
-    return not any(re.search(pattern, column.declared) for pattern, _ in _BY_NAME)
+    return tuple(asked) == _BY_CONTENT
 
 
-def is_lossless(meant: str, wider: str) -> bool:
-    """Whether one only lets more in than what was meant, and is of the same sort."""
+def is_lossless(asked: Sequence[str], wider: str) -> bool:
+    """Whether a type only lets more in than what was meant, and is of the same sort.
+
+    Args:
+        asked: The types that the column may get, what was meant first.
+        wider: The one that holds all of it.
+    """
+    meant = asked[0]
     sort = meant.partition("(")[0]
     return (sort, wider) in {
         ("character varying", "text"),
         ("numeric", "numeric"),
         ("timestamp without time zone", "timestamp with time zone"),
-    } or (meant in _BY_CONTENT and wider in _BY_CONTENT and meant != "text")
+    } or is_by_content(asked)

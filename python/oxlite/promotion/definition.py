@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from oxlite.promotion.expressions import with_names
 from oxlite.promotion.names import identifier, identifiers, literal
 from oxlite.promotion.plan import Note, Plan, TablePlan
 from oxlite.promotion.rows import ROW_NUMBER
 from oxlite.promotion.source import Column, ForeignKey, Index, Source
-from oxlite.promotion.target import Target
+from oxlite.promotion.target import Target, is_lost
 
 __all__ = [
     "add_foreign_keys",
@@ -74,12 +75,14 @@ def create_tables(target: Target, schema: str, plan: Plan) -> tuple[Plan, list[N
         if table.is_by_rowid:
             parts.append(f"{ROW_NUMBER} bigint NOT NULL")
         target.execute(f"CREATE TABLE {name} ({', '.join(parts)})")
+        names = [column.name for column in table.columns]
         computed = set()
         for column in table.columns:
             if column.generated is not None:
                 added = f"ALTER TABLE {name} ADD {identifier(column.name)} "
                 added += one.column(column.name).type.name
-                refused = _tried(target, f"{added} GENERATED ALWAYS AS ({column.generated}) STORED")
+                expression = with_names(column.generated, names)
+                refused = _tried(target, f"{added} GENERATED ALWAYS AS ({expression}) STORED")
                 if refused is None:
                     computed.add(column.name)
                     continue
@@ -119,13 +122,14 @@ def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
     """
     table = plan.table
     name = f"{identifier(schema)}.{identifier(table.name)}"
+    names = [column.name for column in table.columns]
     notes = []
     if table.is_by_rowid:
         target.execute(f"CREATE UNIQUE INDEX ON {name} ({ROW_NUMBER})")
     elif table.primary_key:
         target.execute(f"ALTER TABLE {name} ADD PRIMARY KEY ({identifiers(table.primary_key)})")
     for index in table.indexes:
-        sql = _index_sql(name, index)
+        sql = _index_sql(name, index, names)
         refused = "it has no SQL" if sql is None else _tried(target, sql)
         if refused is not None:
             what = index.sql or f"UNIQUE ({', '.join(index.columns)})"
@@ -134,14 +138,15 @@ def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
         if _is_implied(plan, expression):
             continue
         constraint = f"CONSTRAINT {identifier(check)} " if check else ""
-        refused = _tried(target, f"ALTER TABLE {name} ADD {constraint}CHECK ({expression})")
+        written = with_names(expression, names)
+        refused = _tried(target, f"ALTER TABLE {name} ADD {constraint}CHECK ({written})")
         if refused is not None:
             notes.append(Note("lost", table.name, "", f"CHECK ({expression}): {refused}"))
     target.execute(f"ANALYZE {name}")
     return notes
 
 
-def _index_sql(table: str, index: Index) -> str | None:
+def _index_sql(table: str, index: Index, names: Sequence[str]) -> str | None:
     unique = "UNIQUE " if index.is_unique else ""
     if index.sql is None:
         return f"ALTER TABLE {table} ADD UNIQUE ({identifiers(index.columns)})"
@@ -150,13 +155,14 @@ def _index_sql(table: str, index: Index) -> str | None:
     if found is None or start < 0:
         return None
     # Columns as they stand, with their order; expressions and predicates as PostgreSQL reads them.
-    return f"CREATE {unique}INDEX {_short(index.name)} ON {table} {index.sql[start:]}"
+    parts = with_names(index.sql[start:], names)
+    return f"CREATE {unique}INDEX {_short(index.name)} ON {table} {parts}"
 
 
-def _short(name: str) -> str:
-    while len(name.encode()) > _NAME_BYTES:
+def _short(name: str, suffix: str = "") -> str:
+    while len((name + suffix).encode()) > _NAME_BYTES:
         name = name[:-1]
-    return identifier(name)
+    return identifier(name + suffix)
 
 
 def _is_implied(plan: TablePlan, expression: str) -> bool:
@@ -211,7 +217,7 @@ def _foreign_key_sql(
 
 def _constraint(plan: TablePlan, number: int) -> str:
     columns = "_".join(plan.table.foreign_keys[number].columns)
-    return _short(f"{plan.table.name}_{columns}_fkey{number or ''}")
+    return _short(f"{plan.table.name}_{columns}", f"_fkey{number or ''}")
 
 
 def drop_foreign_keys(target: Target, schema: str, plan: Plan) -> None:
@@ -231,9 +237,10 @@ def take_foreign_keys(target: Target, schema: str, plan: Plan) -> list[tuple[str
         for table, name, sql in target.execute(
             "SELECT r.relname, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c"
             " JOIN pg_class r ON r.oid = c.conrelid JOIN pg_class f ON f.oid = c.confrelid"
-            " WHERE c.contype = 'f' AND f.relnamespace = %s::regnamespace AND f.relname = ANY(%s)"
-            " AND r.relnamespace = f.relnamespace",
-            (identifier(schema), [one.table.name for one in plan.tables]),
+            " WHERE c.contype = 'f' AND r.relnamespace = %(schema)s::regnamespace"
+            " AND (r.relname = ANY(%(names)s)"
+            " OR f.relnamespace = r.relnamespace AND f.relname = ANY(%(names)s))",
+            {"schema": identifier(schema), "names": [one.table.name for one in plan.tables]},
         ).fetchall()
     ]
     for table, name, _ in taken:
@@ -311,8 +318,9 @@ def set_sequences(target: Target, schema: str, plan: Plan, source: Source) -> No
                 continue
             given = source.sequences.get(one.table.name, 0)
             target.execute(
-                f"SELECT setval({literal(row[0])}, greatest(n, 1), n > 0) FROM (SELECT"
-                f" greatest({given}, coalesce(max({identifier(name)}), 0)) AS n FROM {table}) AS s"
+                f"SELECT setval(seqrelid, least(greatest(n, 1), seqmax), n > 0) FROM (SELECT"
+                f" greatest({given}, coalesce(max({identifier(name)}), 0)) AS n FROM {table}) AS s,"
+                f" pg_sequence WHERE seqrelid = {literal(row[0])}::regclass"
             )
 
 
@@ -333,9 +341,9 @@ def _tried(target: Target, sql: str) -> str | None:
     try:
         with target.transaction():
             target.execute(sql)
-    except psycopg.OperationalError:
-        raise
     except psycopg.Error as error:
+        if is_lost(error):
+            raise
         return " ".join(str(error.diag.message_primary or error).split())
     return None
 

@@ -9,10 +9,11 @@ import re
 import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Decimal, localcontext
 from typing import Final, NoReturn
 
 from oxlite import _native
+from oxlite.promotion.arrays import Elements, elements
 from oxlite.sqlite3 import Connection
 
 __all__ = ["register"]
@@ -26,6 +27,11 @@ _MICROSECONDS_FROM: Final = 10**14
 
 _DIGITS_AT_MOST: Final = 131_072
 """Before the point of a numeric: https://www.postgresql.org/docs/current/datatype-numeric.html"""
+_SCALE_AT_MOST: Final = 16_383
+"""After it."""
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+"""Decimal reads more: ``1_000``, and digits of other scripts."""
+_FINER_THAN_MICROSECONDS: Final = re.compile(r"[.,]\d{7}")
 _NOISE: Final = Decimal("1e-9")
 
 
@@ -40,22 +46,31 @@ def register(connection: Connection) -> None:
         ("oxlite_utc", 1, _utc),
         ("oxlite_json", 1, _json),
         ("oxlite_array", 2, _array),
-        ("oxlite_array_json", 1, _array_json),
+        ("oxlite_array_json", 2, _array_json),
         ("oxlite_address", 1, _address),
+        ("oxlite_address_bits", 1, _address_bits),
     ):
-        connection.create_function(name, count, _of_value(function), deterministic=True)
+        connection.create_function(name, count, _answering(function), deterministic=True)
 
 
-def _of_value(function: Callable[..., str | None]) -> Callable[..., str | None]:
-    """The same, and NULL of NULL."""
+def _answering(function: Callable[..., str | None]) -> Callable[..., str | None]:
+    """The same, with NULL for what it was not made for; SQLite asks of that as well.
 
-    def answer(value: object, *arguments: object) -> str | None:
-        return None if value is None else function(value, *arguments)
+    A text comes as its bytes: as a text one that is no UTF-8 would end the statement.
+    """
+
+    def answer(value: object, *more: object) -> str | None:
+        try:
+            return function(value.decode() if isinstance(value, bytes) else value, *more)
+        except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+            return None
+        except _UnfitError:
+            return None
 
     return answer
 
 
-def _float_text(value: float) -> str | None:
+def _float_text(value: float) -> str:
     number = float(value)
     if number in {float("inf"), float("-inf")}:
         return "Infinity" if number > 0 else "-Infinity"
@@ -63,34 +78,28 @@ def _float_text(value: float) -> str | None:
 
 
 def _float_bits(value: float, size: int) -> str | None:
-    try:
-        return struct.pack(">f" if size == 4 else ">d", value + 0.0).hex()
-    except OverflowError:
+    if isinstance(value, str):
         return None
+    packed = struct.pack(">f" if size == 4 else ">d", float(value))
+    is_too_small = value != 0 and packed[0] in {0x00, 0x80} and not any(packed[1:])
+    return None if is_too_small else packed.hex()
 
 
-def _decimal(
-    value: int | float | str | bytes, precision: int | None, scale: int | None
-) -> str | None:
+def _decimal(value: int | float | str, precision: int | None, scale: int | None) -> str | None:
     """A number in digits alone; with a scale, if no more of it is lost than arithmetic's noise."""
     if type(value) is int and scale is None:
         return str(value)
-    if isinstance(value, bytes):
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return None
-    try:
-        number = Decimal(repr(value) if isinstance(value, float) else value)
-    except (InvalidOperation, TypeError, ValueError):
-        return None
-    if not number.is_finite() or number.adjusted() >= _DIGITS_AT_MOST:
+    number = Decimal(repr(value) if isinstance(value, float) else value)
+    if not _is_numeric(number):
         return None
     if scale is not None and precision is not None:
-        try:
+        with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
             rounded = number.quantize(Decimal(1).scaleb(-scale))
-        except InvalidOperation:
-            return None
-        noise = _NOISE * max(Decimal(1), abs(number)) if isinstance(value, float) else 0
-        if abs(rounded - number) > noise or rounded.adjusted() >= precision - scale:
-            return None
+            noise = _NOISE * max(Decimal(1), abs(number)) if isinstance(value, float) else 0
+            if abs(rounded - number) > noise or rounded.adjusted() >= precision - scale:
+                return None
         number = rounded
     text = format(number, "f")
     if "." in text:
@@ -98,31 +107,36 @@ def _decimal(
     return "0" if text in {"-0", ""} else text
 
 
-def _moment(value: int | float) -> str | None:
+def _is_numeric(number: Decimal) -> bool:
+    """Whether a numeric holds it, with as many digits as it has."""
+    exponent = number.as_tuple().exponent
+    return (
+        isinstance(exponent, int)
+        and exponent >= -_SCALE_AT_MOST
+        and number.adjusted() < _DIGITS_AT_MOST
+    )
+
+
+def _moment(value: int | float) -> str:
     """A number as a time: seconds, milliseconds or microseconds since 1970, or a Julian day."""
-    try:
-        if isinstance(value, float) and _JULIAN_DAYS[0] <= value < _JULIAN_DAYS[1]:
-            since = timedelta(milliseconds=round((value - _EPOCH_JULIAN_DAY) * 86_400_000))
-        elif abs(value) >= _MICROSECONDS_FROM:
-            since = timedelta(microseconds=round(value))
-        elif abs(value) >= _MILLISECONDS_FROM:
-            since = timedelta(milliseconds=value)
-        else:
-            since = timedelta(seconds=value)
-        moment = datetime(1970, 1, 1) + since
-    except (OverflowError, ValueError, TypeError):
-        return None
-    return moment.isoformat(" ", "microseconds")
+    if isinstance(value, float) and _JULIAN_DAYS[0] <= value < _JULIAN_DAYS[1]:
+        since = timedelta(milliseconds=round((value - _EPOCH_JULIAN_DAY) * 86_400_000))
+    elif abs(value) >= _MICROSECONDS_FROM:
+        since = timedelta(microseconds=round(value))
+    elif abs(value) >= _MILLISECONDS_FROM:
+        since = timedelta(milliseconds=value)
+    else:
+        since = timedelta(seconds=value)
+    return (datetime(1970, 1, 1) + since).isoformat(" ", "microseconds")
 
 
 def _utc(text: str) -> str | None:
     """A time with an offset from UTC, in UTC, without it."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC)
-    except (ValueError, OverflowError, AttributeError):
+    if _FINER_THAN_MICROSECONDS.search(text):
         return None
+    moment = datetime.fromisoformat(text.strip())
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
     return moment.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
@@ -130,12 +144,9 @@ class _UnfitError(Exception):
     """What a jsonb cannot hold."""
 
 
-def _json(text: str) -> str | None:
+def _json(text: str) -> str:
     """JSON as PostgreSQL writes a jsonb."""
-    try:
-        return _written(_read(text), ", ", ": ")
-    except (ValueError, _UnfitError, RecursionError, InvalidOperation):
-        return None
+    return _written(_read(text), ", ", ": ")
 
 
 def _read(text: str) -> object:
@@ -153,7 +164,7 @@ def _written(value: object, comma: str, colon: str) -> str:
         case bool():
             return "true" if value else "false"
         case Decimal():
-            if value.adjusted() >= _DIGITS_AT_MOST:
+            if not _is_numeric(value):
                 raise _UnfitError(value)
             return format(abs(value) if value == 0 else value, "f")
         case str():
@@ -191,44 +202,31 @@ def _escape(found: re.Match[str]) -> str:
     return _ESCAPES.get(letter) or f"\\u{ord(letter):04x}"
 
 
-def _array_json(text: str) -> str | None:
-    """A list as PostgreSQL's ``array_to_json`` writes it."""
-    try:
-        value = _read(text)
-        return _written(value, ",", ":") if isinstance(value, list) else None
-    except (ValueError, _UnfitError, RecursionError, InvalidOperation):
-        return None
+def _array_json(text: str, kind: str) -> str:
+    """A list as PostgreSQL's ``array_to_json`` writes it, of texts."""
+    return _written(elements(text, kind), ",", ":")
 
 
-def _array(text: str, _element: str) -> str | None:
+def _array(text: str, kind: str) -> str:
     """A list in the braces of PostgreSQL's arrays."""
-    try:
-        value = _read(text)
-        return _braces(value) if isinstance(value, list) else None
-    except (ValueError, _UnfitError, RecursionError, InvalidOperation):
-        return None
+    return _braces(elements(text, kind))
 
 
-def _braces(value: object) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "t" if value else "f"
-        case list():
-            return "{" + ",".join(map(_braces, value)) + "}"
-        case str():
-            if "\x00" in value:
-                raise _UnfitError(value)
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        case Decimal():
-            return format(value, "f")
-        case _:
-            raise _UnfitError(value)
+def _braces(value: Elements | str | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return "{" + ",".join(map(_braces, value)) + "}"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _address(text: str) -> str | None:
-    try:
-        return str(ipaddress.ip_interface(text))
-    except (ValueError, TypeError):
-        return None
+    return None if "%" in text else str(ipaddress.ip_interface(text))
+
+
+def _address_bits(text: str) -> str:
+    """An address as PostgreSQL sends it: family, length of the network, no CIDR, and its bytes."""
+    address = ipaddress.ip_interface(text)
+    packed = address.ip.packed
+    family = 2 if address.version == 4 else 3
+    return bytes([family, address.network.prefixlen, 0, len(packed), *packed]).hex()

@@ -19,12 +19,14 @@ __all__ = [
     "Noted",
     "Progress",
     "Stage",
+    "changed",
     "forget",
     "key_of",
     "note",
     "note_indexed",
     "note_part",
     "note_stage",
+    "number_there",
     "read",
     "set_aside_count",
 ]
@@ -36,7 +38,7 @@ Stage: TypeAlias = Literal["copying", "following", "complete"]
 carried over; ``complete``: no more is carried over."""
 
 
-Progress: TypeAlias = tuple[list[Any] | None, int, bool, bool]
+Progress: TypeAlias = tuple[str | None, int, bool, bool]
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class Noted:
         stage: How far all of it has come.
         schema: Of the tables.
         is_existing: Whether they were there before.
+        skipped: Tables that are left out because somebody said so.
         plan: What becomes of each table, without rows' counts that are up to date.
         foreign_keys: Those that were taken away for the time, as SQL that makes them again.
         progress: Of each table: the key of the last row, how many were copied, whether that is
@@ -59,6 +62,7 @@ class Noted:
     stage: Stage
     schema: str
     is_existing: bool
+    skipped: list[str]
     plan: Plan
     foreign_keys: list[tuple[str, str, str]]
     progress: dict[str, Progress]
@@ -68,7 +72,7 @@ class Noted:
 _TABLES: Final = (
     f"CREATE SCHEMA {SCHEMA}",
     f"CREATE TABLE {SCHEMA}.promotion (number text, stage text, document jsonb)",
-    f"CREATE TABLE {SCHEMA}.progress (table_name text PRIMARY KEY, last_key jsonb, rows bigint"
+    f"CREATE TABLE {SCHEMA}.progress (table_name text PRIMARY KEY, last_key text, rows bigint"
     " NOT NULL, is_copied boolean NOT NULL, is_indexed boolean NOT NULL)",
     f"CREATE TABLE {SCHEMA}.set_aside (table_name text, key text, row text)",
 )
@@ -93,12 +97,13 @@ def _document(noted: Noted) -> dict[str, Any]:
     return {
         "schema": noted.schema,
         "is_existing": noted.is_existing,
+        "skipped": noted.skipped,
         "foreign_keys": noted.foreign_keys,
         "notes": noted.notes,
         "tables": [
             {
                 "name": one.table.name,
-                "sql": one.table.sql,
+                "declaration": one.table.declaration,
                 "key": one.table.key,
                 "rows": one.rows,
                 "columns": [
@@ -111,28 +116,34 @@ def _document(noted: Noted) -> dict[str, Any]:
     }
 
 
-def read(target: Target, source: Source) -> Noted | None:
-    """What is noted; ``None`` if nothing is.
+def number_there(target: Target) -> str | None:
+    """What the promotion is known by that is noted there; ``None`` if none is."""
+    found = target.execute("SELECT to_regclass('oxlite_promotion.promotion')").fetchone()
+    if found is None or found[0] is None:
+        return None
+    row = target.execute(f"SELECT number FROM {SCHEMA}.promotion").fetchone()
+    return None if row is None else str(row[0])
+
+
+def read(target: Target, source: Source) -> Noted:
+    """What is noted.
 
     Raises:
         PromotionError: The file's tables are no longer what they were.
     """
-    found = target.execute("SELECT to_regclass('oxlite_promotion.promotion')").fetchone()
-    if found is None or found[0] is None:
-        return None
     row = target.execute(f"SELECT number, stage, document FROM {SCHEMA}.promotion").fetchone()
-    if row is None:
-        raise PromotionError(f"{SCHEMA}.promotion is empty: --abort, and begin anew")
+    assert row is not None
     number, stage, document = row
     tables = {table.name: table for table in source.tables}
     plans = []
     for one in document["tables"]:
         table = tables.get(one["name"])
-        if table is None or table.sql != one["sql"] or list(table.key) != one["key"]:
-            raise PromotionError(
-                f"the table {one['name']!r} was changed since the promotion began: --abort, and"
-                " begin anew"
-            )
+        if (
+            table is None
+            or list(table.declaration) != one["declaration"]
+            or list(table.key) != one["key"]
+        ):
+            raise changed(one["name"])
         columns = tuple(
             ColumnPlan(name, type_of(kind), misfits, is_computed)
             for name, kind, misfits, is_computed in one["columns"]
@@ -149,10 +160,18 @@ def read(target: Target, source: Source) -> Noted | None:
         stage,
         document["schema"],
         document["is_existing"],
+        document["skipped"],
         Plan(tuple(plans), ()),
         document["foreign_keys"],
         progress,
         document["notes"],
+    )
+
+
+def changed(table: str) -> PromotionError:
+    """The error of a table that is no longer what it was."""
+    return PromotionError(
+        f"the table {table!r} was changed since the promotion began: --abort, and begin anew"
     )
 
 
@@ -166,11 +185,13 @@ def note_part(target: Target, table: str, key: Sequence[Any], rows: int, is_last
     )
 
 
-def key_of(noted: list[Any] | None) -> tuple[Any, ...] | None:
+def key_of(noted: str | None) -> tuple[Any, ...] | None:
     """The key that was noted."""
     if noted is None:
         return None
-    return tuple(bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in noted)
+    return tuple(
+        bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in json.loads(noted)
+    )
 
 
 def note_indexed(target: Target, table: str) -> None:

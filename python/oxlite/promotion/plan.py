@@ -12,7 +12,13 @@ from oxlite.promotion.choice import candidates, is_by_content, is_lossless
 from oxlite.promotion.errors import PromotionError
 from oxlite.promotion.overrides import Misfits, Overrides
 from oxlite.promotion.source import Column, Source, Table
-from oxlite.promotion.survey import Misfit, TableSurvey, misfits, survey
+from oxlite.promotion.survey import (
+    Misfit,
+    TableSurvey,
+    has_other_encoding,
+    misfits,
+    survey,
+)
 from oxlite.promotion.values import Type, type_of
 from oxlite.sqlite3 import Connection
 
@@ -154,6 +160,11 @@ def _plan_table(
                 " migrations there as here"
             )
     for name in (table.name, *(column.name for column in carried)):
+        if not name:
+            raise PromotionError(
+                f"the table {table.name!r} has an empty name, or a column with one, and PostgreSQL"
+                " has no such names: rename it first"
+            )
         if len(name.encode()) > _NAME_BYTES:
             raise PromotionError(
                 f"{name!r} is longer than PostgreSQL's names may be ({_NAME_BYTES} bytes): rename"
@@ -204,7 +215,8 @@ def _plan_column(
     if not unfit[meant.name]:
         return ColumnPlan(column.name, meant, policy)
     wider = next((one for one in types if not unfit[one.name]), None)
-    if wider is not None and (policy == "widen" or is_lossless(meant.name, wider.name)):
+    asked = [one.name for one in types]
+    if wider is not None and (policy == "widen" or is_lossless(asked, wider.name)):
         count = unfit[meant.name]
         text = f"becomes {wider.name}, not {meant.name}, which would not hold all of it"
         examples = misfits(connection, table, column, meant, at_most=_SHOWN)
@@ -212,7 +224,7 @@ def _plan_column(
             notes.append(Note("changed", table.name, column.name, text, count, tuple(examples)))
         return ColumnPlan(column.name, wider, policy)
     chosen = meant
-    if policy == "widen" or is_by_content(column):
+    if policy == "widen" or is_by_content(asked):
         chosen = min(types, key=lambda one: unfit[one.name])
     count = unfit[chosen.name]
     examples = misfits(connection, table, column, chosen, at_most=_SHOWN)
@@ -220,9 +232,16 @@ def _plan_column(
         "null": "become NULL",
         "set-aside": "have their rows set aside",
     }.get(policy, f"do not fit in {chosen.name}")
-    if policy == "null" and not column.is_nullable:
+    if policy == "null" and (not column.is_nullable or column.name in table.primary_key):
         policy = "stop"
         text = f"do not fit in {chosen.name}, and may not become NULL"
+    elif (
+        policy == "set-aside"
+        and column.name in table.key
+        and has_other_encoding(connection, table, column)
+    ):
+        policy = "stop"
+        text = "are keys, and no UTF-8: mend them first"
     kind: Literal["misfit", "changed"] = "misfit" if policy in {"stop", "widen"} else "changed"
     notes.append(Note(kind, table.name, column.name, text, count, tuple(examples)))
     return ColumnPlan(column.name, chosen, policy)

@@ -16,7 +16,7 @@ Invariants:
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +32,8 @@ from oxlite.promotion.names import identifier
 from oxlite.promotion.noted import Noted
 from oxlite.promotion.overrides import Misfits, Overrides
 from oxlite.promotion.plan import Note, Plan, Tell, make_plan
-from oxlite.promotion.source import Source, read_source
-from oxlite.promotion.target import Target, connected, shown
+from oxlite.promotion.source import Source, read_declarations, read_left_out, read_source
+from oxlite.promotion.target import Target, connected, is_lost, shown
 from oxlite.promotion.transfer import copy_table
 from oxlite.sqlite3 import Connection
 
@@ -41,6 +41,9 @@ __all__ = ["Promoted", "Settings", "abort", "examine", "promote"]
 
 _LOCK: Final = 0x6F786C697465
 """Of advisory locks: one promotion at a time in a database."""
+
+_BEGUN, _MOVED, _COPIED = range(3)
+"""How far a file knows its promotion to be. After both of the last PostgreSQL is tidied up."""
 
 _FEW_NOTES: Final = 1000
 _ROUNDS_AT_MOST: Final = 50
@@ -149,72 +152,92 @@ def promote(
         _lock(target)
         source = read_source(reader, skipped=settings.overrides.skipped)
         here = _state(reader)
-        if here is not None and here.target != shown(url) and here.stage != "moved":
-            raise PromotionError(
-                f"a promotion of {database} to {here.target} has begun: go on with it, or take it"
-                f" back with --abort"
-            )
-        found = noted.read(target, source)
-        if here is not None and here.stage == "moved" and not _is_of(here, found):
+        number = noted.number_there(target)
+        is_ours = here is not None and here.number == number
+        if here is not None and here.stage == _MOVED and not is_ours:
             raise PromotionError(
                 f"{database} was promoted already, to {here.target}: writes to it are refused."
                 f" oxlite promote {database} --abort lets them in again"
             )
-        if found is None and here is not None and here.stage == "ended":
-            _forget_here(writer)  # all else was done
-            return Promoted(_counts(target, source, settings.schema), 0, (), None, shown(url))
-        if found is None:
+        if here is not None and here.stage != _COPIED and here.target != shown(url):
+            raise PromotionError(
+                f"a promotion of {database} to {here.target} has begun: go on with it, or take it"
+                f" back with --abort"
+            )
+        if number is not None and not is_ours:
+            raise PromotionError(
+                f"{shown(url)} holds a promotion of another file: take that one back first, or"
+                f" drop its schema {noted.SCHEMA}"
+            )
+        if number is None:
+            if here is not None and here.stage == _COPIED:
+                _forget_here(writer)  # killed when nothing else was left to be done
+                names = [table.name for table in source.tables]
+                rows = _counted(target, settings.schema, names)
+                return Promoted(rows, 0, (), None, shown(url))
             plan = _planned(reader, target, source, settings, tell)
             report(plan)
             if plan.misfits:
                 raise DoesNotFit(_in_the_way(plan))
             found = _begin(writer, target, plan, settings, shown(url))
-        elif not _is_of(here, found):
-            raise PromotionError(
-                f"{shown(url)} holds a promotion of another file: take that one back first, or"
-                f" drop its schema {noted.SCHEMA}"
-            )
+        else:
+            found = noted.read(target, source)
+            if here is not None and here.stage != _BEGUN:
+                if cut_over and here.stage == _COPIED:
+                    raise PromotionError(
+                        f"a copy of {database} is all but made: end it without --cut-over, or take"
+                        " it back with --abort"
+                    )
+                # It has all of it, and was killed before it was tidied up.
+                return _tidied(
+                    writer,
+                    target,
+                    found,
+                    _counted(target, found.schema, found.progress),
+                    None,
+                    shown(url),
+                )
         work = _Work(reader, writer, target, found, tell)
-        rows = {name: rows for name, (_, rows, _, _) in found.progress.items()}
+        work.copy()
+        work.follow()
+        rows = work.verify()
         seconds = None
-        if here is None or here.stage == "begun":
-            work.copy()
-            work.follow()
-            rows = work.verify()
-            if cut_over:
-                seconds = work.cut_over(shown(url))
-            else:
-                work.end_here()
-        tell("foreign keys", 0, 0)
-        lost = definition.validate_foreign_keys(target, found.schema)
-        definition.drop_row_numbers(target, found.schema, found.plan)
-        set_aside = noted.set_aside_count(target)
-        noted.forget(target)
-        _forget_here(writer)
-        notes = (*(_note_of(one) for one in found.notes), *lost)
-        return Promoted(rows, set_aside, notes, seconds, shown(url))
+        if cut_over:
+            seconds = work.cut_over(shown(url))
+        else:
+            work.end_here()
+        return _tidied(writer, target, found, rows, seconds, shown(url))
 
 
-def _counts(target: Target, source: Source, schema: str) -> dict[str, int]:
-    """How many rows each table has in PostgreSQL."""
+def _tidied(
+    writer: Connection,
+    target: Target,
+    found: Noted,
+    rows: dict[str, int],
+    seconds: float | None,
+    where: str,
+) -> Promoted:
+    """The end, after which neither side needs the other: foreign keys looked at, notes dropped."""
+    lost = definition.validate_foreign_keys(target, found.schema)
+    definition.drop_row_numbers(target, found.schema, found.plan)
+    set_aside = noted.set_aside_count(target)
+    noted.forget(target)
+    if seconds is None:
+        with _transaction(writer):
+            here = _state(writer)
+            if here is not None and here.stage == _COPIED:
+                writer.execute(f"DROP TABLE {changes.STATE}")
+    notes = (*(_note_of(one) for one in found.notes), *lost)
+    return Promoted(rows, set_aside, notes, seconds, where)
+
+
+def _counted(target: Target, schema: str, names: Iterable[str]) -> dict[str, int]:
+    """How many rows tables have in PostgreSQL."""
     counts = {}
-    for table in source.tables:
-        name = f"{identifier(schema)}.{identifier(table.name)}"
-        row = target.execute(f"SELECT count(*) FROM {name}").fetchone()
-        counts[table.name] = 0 if row is None else int(row[0])
+    for name in names:
+        sql = f"SELECT count(*) FROM {identifier(schema)}.{identifier(name)}"
+        counts[name] = int(target.execute(sql).fetchall()[0][0])
     return counts
-
-
-def _is_of(here: "_State | None", found: Noted | None) -> bool:
-    return here is not None and found is not None and here.number == found.number
-
-
-def _forget_here(writer: Connection) -> None:
-    """Nothing is left of it in the file, but for a cut-over."""
-    with _transaction(writer):
-        state = _state(writer)
-        if state is not None and state.stage != "moved":
-            writer.execute(f"DROP TABLE {changes.STATE}")
 
 
 def abort(database: Path, url: str | None) -> bool:
@@ -237,16 +260,20 @@ def abort(database: Path, url: str | None) -> bool:
     with _opened(database) as writer:
         here = _state(writer)
         was_there = False
-        if url is not None and (here is None or here.stage != "moved"):
+        if url is not None and (here is None or here.stage != _MOVED):
             with connected(url) as target:
                 _lock(target)
                 was_there = _abort_there(target, read_source(writer), here)
         if here is not None:
-            with _transaction(writer):
-                changes.end_journal(writer)
-                changes.lift_refusal(writer)
-                writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
+            _forget_here(writer)
         return was_there or here is not None
+
+
+def _forget_here(writer: Connection) -> None:
+    with _transaction(writer):
+        changes.end_journal(writer)
+        changes.lift_refusal(writer)
+        writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
 
 
 def _abort_there(target: Target, source: Source, here: "_State | None") -> bool:
@@ -291,6 +318,7 @@ class _Work:
         self._noted = found
         self._tell = tell
         self._source = Source(())
+        self._version = 0
 
     def copy(self) -> None:
         """All rows, and then the indexes, of each table that has not got them yet."""
@@ -356,6 +384,7 @@ class _Work:
                 )
                 before += one.rows
             self._source = read_source(self._reader)
+            self._version = _schema_version(self._reader)
         self._forget(upto)
         return rows
 
@@ -365,7 +394,7 @@ class _Work:
             self._finish(self._source)
         with _transaction(self._writer):
             changes.end_journal(self._writer)
-            self._writer.execute(f"UPDATE {changes.STATE} SET stage = 'ended'")
+            self._writer.execute(f"UPDATE {changes.STATE} SET stage = {_COPIED}")
 
     def cut_over(self, where: str) -> float:
         """Have writers wait, carry over the rest, and refuse what they write; for how long."""
@@ -376,11 +405,17 @@ class _Work:
             began = time.monotonic()  # others waited for no more than this
             with self._target.transaction():
                 upto = self._carry_over(self._writer)
+                if _schema_version(self._writer) != self._version:
+                    # VACUUM has perhaps given other numbers to rows that are known by them.
+                    raise PromotionError(
+                        "the file was vacuumed, or its schema was changed, after both sides were"
+                        " compared: nothing was cut over. Run the same command again"
+                    )
                 self._compare_counts(upto)
                 self._finish(read_source(self._writer))
             changes.end_journal(self._writer)
             changes.refuse_writes(self._writer, self._noted.plan, where)
-            self._writer.execute(f"UPDATE {changes.STATE} SET stage = 'moved'")
+            self._writer.execute(f"UPDATE {changes.STATE} SET stage = {_MOVED}")
         return time.monotonic() - began
 
     def _compare_counts(self, upto: dict[str, int]) -> None:
@@ -414,6 +449,7 @@ class _Work:
 
     def _carry_over(self, connection: Connection) -> dict[str, int]:
         """What was noted until now; ``connection`` is in a transaction."""
+        self._require_unchanged(connection)
         upto = changes.newest(connection, self._noted.plan)
         with self._target.transaction():
             schema, plan = self._noted.schema, self._noted.plan
@@ -426,6 +462,25 @@ class _Work:
             if upto:
                 changes.carry_over(connection, self._target, schema, plan, upto)
         return upto
+
+    def _require_unchanged(self, connection: Connection) -> None:
+        """Refuse a migration: what it has made has no place there, and may not be noted."""
+        plan = self._noted.plan
+        planned = {one.table.name: one.table.declaration for one in plan.tables}
+        source = read_declarations(connection)
+        for name in planned:
+            if source.get(name) != planned[name]:
+                raise noted.changed(name)
+        left_out = set(self._noted.skipped) | read_left_out(connection).keys()
+        for name in source.keys() - planned.keys() - left_out:
+            raise PromotionError(
+                f"the table {name!r} was made since the promotion began: --abort, and begin anew"
+            )
+        if not changes.notes_all(connection, plan):
+            raise PromotionError(
+                "a table was made anew since the promotion began, and what was written into it is"
+                " not known: --abort, and begin anew"
+            )
 
     def _forget(self, upto: dict[str, int]) -> None:
         if upto:
@@ -443,18 +498,11 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the file knows of its promotion.
-
-    Attributes:
-        number: What PostgreSQL knows it by.
-        target: Where that is.
-        stage: ``begun``; ``ended``, where PostgreSQL has all that it is to have, and only what was
-            there for the way may be left there; ``moved``, where that was a cut-over.
-    """
+    """What the file knows of its promotion."""
 
     number: str
     target: str
-    stage: Literal["begun", "ended", "moved"]
+    stage: int
 
 
 def _state(connection: Connection) -> _State | None:
@@ -464,7 +512,12 @@ def _state(connection: Connection) -> _State | None:
         if "no such table" not in str(error):
             raise
         return None
-    return None if row is None else _State(*row)
+    return None if row is None else _State(row[0], row[1], row[2])
+
+
+def _schema_version(connection: Connection) -> int:
+    """A number that another one follows with each change to the schema, and with VACUUM."""
+    return int(connection.execute("PRAGMA schema_version").fetchone()[0])
 
 
 def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, where: str) -> Noted:
@@ -474,9 +527,19 @@ def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, w
         # Of one that was killed before PostgreSQL knew of it.
         changes.end_journal(writer)
         writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
-        writer.execute(f"CREATE TABLE {changes.STATE} (number TEXT, target TEXT, stage TEXT)")
-        writer.execute(f"INSERT INTO {changes.STATE} VALUES (?, ?, 'begun')", (number, where))
+        writer.execute(f"CREATE TABLE {changes.STATE} (number TEXT, target TEXT, stage INT)")
+        writer.execute(f"INSERT INTO {changes.STATE} VALUES (?, ?, 0)", (number, where))
         changes.begin_journal(writer, plan)
+    try:
+        return _begin_there(target, plan, settings, number)
+    except Exception as error:
+        # What was refused there has not begun; of a lost connection nobody knows.
+        if not is_lost(error):
+            _forget_here(writer)
+        raise
+
+
+def _begin_there(target: Target, plan: Plan, settings: Settings, number: str) -> Noted:
     with target.transaction():
         notes: list[Note] = []
         foreign_keys: list[tuple[str, str, str]] = []
@@ -494,6 +557,7 @@ def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, w
             "copying",
             settings.schema,
             settings.is_existing,
+            sorted(settings.overrides.skipped),
             plan,
             foreign_keys,
             progress,

@@ -21,6 +21,9 @@ __all__ = [
     "lines",
 ]
 
+_PARTS_AT_ONCE: Final = 100
+"""https://sqlite.org/limits.html#max_expr_depth"""
+
 ROW_NUMBER: Final = "oxlite_rowid"
 """The column by which rows are found in PostgreSQL meanwhile, where their table has no key."""
 
@@ -43,9 +46,9 @@ def lines(plan: TablePlan) -> str:
     """
     written = [_written(column, identifier(column.name)) for column in plan.carried]
     if plan.table.is_by_rowid:
-        written.append("rowid")
+        written.append(plan.table.key[0])
     keys = ", ".join(key_expressions(plan.table))
-    return f"SELECT {keys}, {_joined(written)} FROM {identifier(plan.table.name)}"
+    return f"SELECT {keys}, {_joined(written, 9)} FROM {identifier(plan.table.name)}"
 
 
 def key_line(plan: TablePlan, columns: list[str]) -> str:
@@ -56,7 +59,8 @@ def key_line(plan: TablePlan, columns: list[str]) -> str:
         [
             _written(plan.column(name), column)
             for name, column in zip(plan.table.key, columns, strict=True)
-        ]
+        ],
+        9,
     )
 
 
@@ -64,8 +68,8 @@ def compared_here(plan: TablePlan) -> str:
     """What stands for a row of SQLite's, in SQL; NULL for one in which something does not fit."""
     parts = [_compared(column) for column in plan.columns]
     if plan.table.is_by_rowid:
-        parts.append("rowid")
-    return " || char(31) || ".join(f"({part})" for part in parts)
+        parts.append(plan.table.key[0])
+    return _joined(parts, 31)
 
 
 def compared_there(plan: TablePlan) -> str:
@@ -88,5 +92,10 @@ def _compared(column: ColumnPlan) -> str:
     return f"coalesce({compared}, char(30))" if column.misfits == "null" else compared
 
 
-def _joined(parts: list[str]) -> str:
-    return " || char(9) || ".join(f"({part})" for part in parts)
+def _joined(parts: list[str], separator: int) -> str:
+    """Texts with a character between them; in groups, since SQLite limits how deep SQL may nest."""
+    while len(parts) > 1:
+        groups = [parts[first : first + _PARTS_AT_ONCE]
+                  for first in range(0, len(parts), _PARTS_AT_ONCE)]  # fmt: skip
+        parts = [f" || char({separator}) || ".join(f"({one})" for one in group) for group in groups]
+    return f"{parts[0]} || ''"

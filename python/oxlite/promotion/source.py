@@ -10,14 +10,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from oxlite.promotion.errors import PromotionError
 from oxlite.promotion.names import identifier, literal
 from oxlite.sqlite3 import Connection
 
-__all__ = ["Column", "ForeignKey", "Index", "Source", "Table", "read_source"]
+__all__ = [
+    "Column",
+    "ForeignKey",
+    "Index",
+    "Source",
+    "Table",
+    "read_declarations",
+    "read_left_out",
+    "read_source",
+]
 
 _INTERNAL: Final = re.compile(r"(sqlite_|_litestream_|oxlite_)", re.IGNORECASE)
 _MODULES: Final = re.compile(r"\s*CREATE\s+VIRTUAL\s+TABLE", re.IGNORECASE)
 _SHADOWS: Final = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'"
+_ROWIDS: Final = ("rowid", "_rowid_", "oid")
 _CHECK: Final = re.compile(r"\bCHECK\s*\(", re.IGNORECASE)
 _NAMED: Final = re.compile(r'\bCONSTRAINT\s+("(?:[^"]|"")+"|\w+)\s*$', re.IGNORECASE)
 
@@ -50,6 +61,7 @@ class Index:
     Attributes:
         name: Its name; "" for that of a constraint.
         columns: What it is of; empty where it is of an expression.
+        collations: What texts of each of them are compared by.
         is_unique: Whether a value may be there once.
         sql: How it was made; ``None`` for a constraint's.
         where: The predicate of a partial one; "" for none.
@@ -57,6 +69,7 @@ class Index:
 
     name: str
     columns: tuple[str, ...]
+    collations: tuple[str, ...]
     is_unique: bool
     sql: str | None
     where: str
@@ -82,8 +95,8 @@ class Table:
         name: Its name.
         columns: All, in their order.
         primary_key: Its columns; empty for none.
-        key: By which it is read and its rows are found; ``("rowid",)`` where its columns say no
-            more than that.
+        key: By which it is read and its rows are found; a name of the rowid that no column has
+            where its columns say no more than that.
         row_key: The column that is the rowid by another name; ``None`` for none.
         is_autoincrement: Whether numbers are never given twice.
         indexes: Those that are no primary key.
@@ -104,9 +117,14 @@ class Table:
     sql: str
 
     @property
+    def declaration(self) -> tuple[str, ...]:
+        """The SQL of the table and of its indexes."""
+        return (self.sql, *sorted(index.sql for index in self.indexes if index.sql is not None))
+
+    @property
     def is_by_rowid(self) -> bool:
         """Whether its rows are told apart by a rowid that no column has."""
-        return self.key == ("rowid",) and self.row_key is None
+        return not any(column.name == self.key[0] for column in self.columns)
 
     def column(self, name: str) -> Column:
         """One of its columns."""
@@ -142,29 +160,48 @@ def read_source(connection: Connection, *, skipped: Iterable[str] = ()) -> Sourc
     Raises:
         oxlite.sqlite3.Error: It cannot be read.
     """
-    shadows = {name for (name,) in connection.execute(_SHADOWS)}
-    skipped = set(skipped)
-    tables, left_out = [], {}
+    left_out = read_left_out(connection, skipped=skipped)
+    tables = []
     kept: dict[str, dict[str, str]] = {"view": {}, "trigger": {}}
     schema = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid")
     for kind, name, sql in schema.fetchall():
         if kind in kept and not _INTERNAL.match(name):
             kept[kind][name] = sql or ""
-        if kind != "table":
-            continue
-        if name in skipped:
-            left_out[name] = "told to be"
-        elif _INTERNAL.match(name):
-            left_out[name] = "internal"
-        elif name in shadows:
-            left_out[name] = "kept by the module of a virtual table"
-        elif _MODULES.match(sql):
-            left_out[name] = "a virtual table: PostgreSQL has no such module"
-        else:
+        if kind == "table" and name not in left_out:
             tables.append(_table(connection, name, sql))
     has_sequences = "sqlite_sequence" in left_out
     numbers = connection.execute("SELECT name, seq FROM sqlite_sequence") if has_sequences else ()
     return Source(tuple(tables), left_out, kept["view"], kept["trigger"], dict(numbers))
+
+
+def read_left_out(connection: Connection, *, skipped: Iterable[str] = ()) -> dict[str, str]:
+    """The tables that are not carried over, with the reason."""
+    shadows = {name for (name,) in connection.execute(_SHADOWS)}
+    skipped = set(skipped)
+    found = {}
+    for name, sql in connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY rowid"
+    ):
+        if name in skipped:
+            found[name] = "told to be"
+        elif _INTERNAL.match(name):
+            found[name] = "internal"
+        elif name in shadows:
+            found[name] = "kept by the module of a virtual table"
+        elif _MODULES.match(sql):
+            found[name] = "a virtual table: PostgreSQL has no such module"
+    return found
+
+
+def read_declarations(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """The ``declaration`` of each table, of those that are left out as well."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table, sql in connection.execute(
+        "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index')"
+        " AND sql IS NOT NULL ORDER BY type DESC, sql"
+    ):
+        found[table] = (*found.get(table, ()), sql)
+    return found
 
 
 def _table(connection: Connection, name: str, sql: str) -> Table:
@@ -192,7 +229,7 @@ def _table(connection: Connection, name: str, sql: str) -> Table:
         name,
         tuple(columns),
         primary_key,
-        _key(connection, name, primary_key, row_key, bool(is_without_rowid)),
+        _key(connection, name, primary_key, row_key, bool(is_without_rowid), columns),
         row_key,
         bool(re.search(r"\bAUTOINCREMENT\b", sql, re.IGNORECASE)) and row_key is not None,
         tuple(_indexes(connection, name)),
@@ -222,6 +259,7 @@ def _key(
     primary_key: tuple[str, ...],
     row_key: str | None,
     is_without_rowid: bool,
+    columns: list[Column],
 ) -> tuple[str, ...]:
     if row_key is not None:
         return (row_key,)
@@ -232,7 +270,14 @@ def _key(
         found = connection.execute(f"SELECT 1 FROM {identifier(table)} WHERE {is_null} LIMIT 1")
         if found.fetchone() is None:
             return primary_key
-    return ("rowid",)
+    taken = {column.name.lower() for column in columns}
+    free = next((one for one in _ROWIDS if one not in taken), None)
+    if free is None:
+        raise PromotionError(
+            f"the rows of {table!r} cannot be told apart: it has no primary key, and columns that"
+            f" hide the names of the rowid ({', '.join(_ROWIDS)}). Rename one, or skip the table"
+        )
+    return (free,)
 
 
 def _collation(sql: str, column: str) -> str:
@@ -250,14 +295,16 @@ def _indexes(connection: Connection, table: str) -> Iterable[Index]:
             "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?", (name,)
         ).fetchone()
         sql = row[0] if row else None
-        info = connection.execute(f"PRAGMA index_info({identifier(name)})").fetchall()
-        columns = tuple(column for *_, column in info)
+        info = connection.execute(f"PRAGMA index_xinfo({identifier(name)})").fetchall()
+        columns = tuple(column for _, _, column, _, _, is_key in info if is_key)
+        collations = tuple(collation for *_, collation, is_key in info if is_key)
         where = ""
         if is_partial and sql is not None:
             where = re.split(r"\bWHERE\b", sql, maxsplit=1, flags=re.IGNORECASE)[-1].strip()
         yield Index(
             "" if origin == "u" else name,
             columns if all(column is not None for column in columns) else (),
+            collations,
             bool(is_unique),
             sql,
             where,
@@ -276,13 +323,14 @@ def _foreign_keys(connection: Connection, table: str) -> Iterable[ForeignKey]:
         columns = tuple(str(row[3]) for row in rows)
         referred = tuple(str(row[4]) for row in rows if row[4] is not None)
         other = str(rows[0][2])
-        if not referred:  # the other table's primary key is meant
-            referred = tuple(
-                name
-                for (name,) in connection.execute(
-                    f"SELECT name FROM pragma_table_info({literal(other)}) WHERE pk ORDER BY pk"
-                )
-            )
+        there = connection.execute(
+            f"SELECT name, pk FROM pragma_table_info({literal(other)}) ORDER BY pk"
+        ).fetchall()
+        if referred:
+            declared = {name.lower(): str(name) for name, _ in there}
+            referred = tuple(declared.get(name.lower(), name) for name in referred)
+        else:  # the other table's primary key is meant
+            referred = tuple(str(name) for name, place in there if place)
         yield ForeignKey(columns, other, referred, str(rows[0][5]), str(rows[0][6]), is_deferred)
 
 
@@ -296,13 +344,13 @@ def _checks(sql: str) -> Iterable[tuple[str, str]]:
             yield name, sql[found.end() : end]
 
 
-def _generated(sql: str, column: str) -> str | None:
-    """The expression of a generated column."""
+def _generated(sql: str, column: str) -> str:
+    """The expression of a generated column; "" where it is not found."""
     found = re.search(
         _named(column) + r"[^,()]*(?:\([^)]*\))?[^,()]*?\bAS\s*\(", sql, re.IGNORECASE
     )
     end = None if found is None else _closing(sql, found.end())
-    return None if found is None or end is None else sql[found.end() : end]
+    return "" if found is None or end is None else sql[found.end() : end]
 
 
 def _named(column: str) -> str:

@@ -1,12 +1,12 @@
 """What is stored in the columns of a table: which types would hold it, and what would not fit.
 
-Invariant: a table is read once for it, in one statement, and never as a whole into memory; and once
-more if something does not fit.
+Invariant: a table is read once for each hundred of its columns, and never as a whole into memory;
+and once more where something does not fit.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from oxlite.promotion.names import identifier
 from oxlite.promotion.source import Column, Table
@@ -17,10 +17,14 @@ __all__ = [
     "ColumnSurvey",
     "Misfit",
     "TableSurvey",
+    "has_other_encoding",
     "key_expressions",
     "misfits",
     "survey",
 ]
+
+_COLUMNS_AT_ONCE: Final = 100
+"""A SELECT may have 2,000 results: https://sqlite.org/limits.html#max_column"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +88,25 @@ def _count(
     connection: Connection, table: Table, asked: Mapping[str, Sequence[Type]]
 ) -> tuple[int, dict[str, dict[str, int]]]:
     """How many rows there are, and how many values of each column do not fit in each type."""
-    counts = ["count(*)"]
-    for name, types in asked.items():
-        column = identifier(name)
-        counts += [
-            f"count(CASE WHEN {column} IS NOT NULL AND ({one.fits_of(column)}) IS NOT 1 THEN 1 END)"
-            for one in types
-        ]
-    row = connection.execute(f"SELECT {', '.join(counts)} FROM {identifier(table.name)}").fetchone()
-    numbers = iter(row)
-    rows = next(numbers)
-    return rows, {name: {one.name: next(numbers) for one in types} for name, types in asked.items()}
+    rows = 0
+    found: dict[str, dict[str, int]] = {}
+    names = list(asked)
+    for first in range(0, len(names), _COLUMNS_AT_ONCE):
+        part = names[first : first + _COLUMNS_AT_ONCE]
+        counts = ["count(*)"]
+        for name in part:
+            column = identifier(name)
+            counts += [
+                f"count(CASE WHEN {column} IS NOT NULL AND ({one.fits_of(column)}) IS NOT 1"
+                " THEN 1 END)"
+                for one in asked[name]
+            ]
+        row = connection.execute(f"SELECT {', '.join(counts)} FROM {identifier(table.name)}")
+        numbers = iter(row.fetchone())
+        rows = next(numbers)
+        for name in part:
+            found[name] = {one.name: next(numbers) for one in asked[name]}
+    return rows, found
 
 
 def misfits(
@@ -104,10 +116,7 @@ def misfits(
     name = identifier(column.name)
     keys = ", ".join(key_expressions(table))
     # A text that is no UTF-8 is shown as bytes.
-    value = (
-        f"CASE WHEN typeof({name}) = 'text' AND instr({name}, char(0)) = 0"
-        f" AND oxlite_copy_text({name}) IS NULL THEN CAST({name} AS BLOB) ELSE {name} END"
-    )
+    value = f"CASE WHEN {_has_other_encoding(name)} THEN CAST({name} AS BLOB) ELSE {name} END"
     rows = connection.execute(
         f"SELECT {value}, {keys} FROM {identifier(table.name)}"
         f" WHERE {name} IS NOT NULL AND ({into.fits_of(name)}) IS NOT 1"
@@ -116,8 +125,24 @@ def misfits(
     return [Misfit(tuple(key), value) for value, *key in rows.fetchall()]
 
 
+def has_other_encoding(connection: Connection, table: Table, column: Column) -> bool:
+    """Whether a column has a text that is no UTF-8, which nobody can be given as a text."""
+    name = identifier(column.name)
+    row = connection.execute(
+        f"SELECT 1 FROM {identifier(table.name)} WHERE {_has_other_encoding(name)} LIMIT 1"
+    )
+    return row.fetchone() is not None
+
+
+def _has_other_encoding(name: str) -> str:
+    return (
+        f"typeof({name}) = 'text' AND instr({name}, char(0)) = 0 AND oxlite_copy_text({name})"
+        " IS NULL"
+    )
+
+
 def key_expressions(table: Table) -> list[str]:
     """The key of a table, in SQL."""
     if table.is_by_rowid:
-        return ["rowid"]
+        return list(table.key)
     return [identifier(name) for name in table.key]

@@ -16,7 +16,7 @@ from oxlite.promotion.errors import PromotionError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Target", "connected", "shown"]
+__all__ = ["Target", "connected", "is_lost", "shown"]
 
 Target: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
@@ -34,7 +34,9 @@ def connected(url: str) -> Iterator[Target]:
     """
     psycopg = _psycopg()
     if not url.startswith(("postgresql://", "postgres://")):
-        raise PromotionError(f"{url!r} is no URL of PostgreSQL's: postgresql://user@host/database")
+        raise PromotionError(
+            f"{shown(url)!r} is no URL of PostgreSQL's: postgresql://user@host/database"
+        )
     try:
         connection = psycopg.connect(
             url,
@@ -49,17 +51,28 @@ def connected(url: str) -> Iterator[Target]:
         with connection:
             _check(connection)
             yield connection
-    except psycopg.OperationalError as error:
+    except psycopg.Error as error:
+        if not is_lost(error):
+            raise PromotionError(f"{shown(url)}: {_reason(error)}{_advice(error)}") from error
         raise PromotionError(
             f"the connection to {shown(url)} was lost ({_reason(error)}): run the same command"
             " again, and it goes on where it was"
         ) from error
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise PromotionError(
-            f"{shown(url)}: {_reason(error)}: grant it, or use the owner"
-        ) from error
-    except psycopg.Error as error:
-        raise PromotionError(f"{shown(url)}: {_reason(error)}") from error
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error says nothing against what was asked, and the same may succeed later."""
+    import psycopg
+
+    # Class 54 are limits, such as how long an entry of an index may be.
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "")[:2] != "54"
+
+
+def _advice(error: Exception) -> str:
+    import psycopg
+
+    is_about_rights = isinstance(error, psycopg.errors.InsufficientPrivilege)
+    return ": grant it, or use the owner" if is_about_rights else ""
 
 
 def _psycopg() -> ModuleType:
@@ -77,10 +90,11 @@ def _check(connection: Target) -> None:
         raise PromotionError(
             f"PostgreSQL {connection.info.server_version // 10000} is too old: 13 or later"
         )
-    row = connection.execute("SHOW server_encoding").fetchone()
-    if row is None or row[0] != "UTF8":
+    # A query would answer in bytes where the encoding is SQL_ASCII.
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
         raise PromotionError(
-            f"the database has the encoding {row[0] if row else None}, and SQLite's texts are"
+            f"the database has the encoding {encoding}, and SQLite's texts are"
             " UTF-8: make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         )
     connection.execute("SET client_encoding = 'UTF8'")

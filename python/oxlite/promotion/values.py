@@ -7,10 +7,11 @@ Invariant: nothing is changed on the way but the form. What would lose something
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oxlite.promotion.errors import PromotionError
+from oxlite.promotion.names import literal
 
 __all__ = ["Type", "type_of"]
 
@@ -19,12 +20,15 @@ _TIME_FITS: Final = (
     "CASE WHEN length({t}) = 5 THEN strftime('%H:%M', {t}) IS {t}"
     " WHEN length({t}) = 8 THEN strftime('%H:%M:%S', {t}) IS {t}"
     " ELSE length({t}) BETWEEN 10 AND 15 AND strftime('%H:%M:%S', substr({t}, 1, 8)) IS"
-    " substr({t}, 1, 8) AND substr({t}, 9, 1) = '.' AND substr({t}, 10) NOT GLOB '*[^0-9]*' END"
+    " substr({t}, 1, 8) AND substr({t}, 9, 1) = '.' AND substr({t}, 10) GLOB '[0-9]*'"
+    " AND substr({t}, 10) NOT GLOB '*[^0-9]*' END"
 )
 _TIME_PADDED: Final = (
     "CASE WHEN length({t}) = 5 THEN {t} || ':00.000000'"
     " WHEN length({t}) = 8 THEN {t} || '.000000' ELSE substr({t} || '000000', 1, 15) END"
 )
+_NO_NUL: Final = "instr({c}, char(0)) = 0"
+"""Most of SQLite's functions read a text up to its first NUL."""
 _WHOLE_DOUBLE: Final = 2**53
 
 
@@ -73,7 +77,7 @@ class Type:
         """``compared``, of a column; NULL of what does not fit, unless all is known to."""
         compared = self.compared.replace("{c}", column)
         if is_known_to_fit:
-            return f"coalesce({compared}, char(30))"
+            return f"CASE WHEN {column} IS NULL THEN char(30) ELSE {compared} END"
         return self._of_what_fits(column, compared, "char(30)")
 
     def _of_what_fits(self, column: str, sql: str, null: str) -> str:
@@ -107,10 +111,10 @@ def _text(name: str, most: int | None = None) -> Type:
 
 def _numeric(name: str, precision: int | None, scale: int | None) -> Type:
     arguments = "NULL, NULL" if precision is None else f"{precision}, {scale or 0}"
-    written = f"oxlite_decimal({{c}}, {arguments})"
-    return Type(
-        name, f"{written} IS NOT NULL", written, written, "trim_scale({c})::text", is_judge=True
-    )
+    bare = "CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END"
+    written = f"CASE WHEN typeof({{c}}) <> 'blob' THEN oxlite_decimal({bare}, {arguments}) END"
+    there = "trim_scale({c})::text"
+    return Type(name, f"{written} IS NOT NULL", written, written, there, is_judge=True)
 
 
 def _float(name: str, size: int) -> Type:
@@ -120,14 +124,15 @@ def _float(name: str, size: int) -> Type:
         f" AND {{c}} BETWEEN -{_WHOLE_DOUBLE} AND {_WHOLE_DOUBLE})"
     )
     if size == 4:
-        fits += f" AND {bits} IS NOT NULL"
+        fits = f"CASE WHEN {fits} THEN {bits} IS NOT NULL ELSE 0 END"
     return Type(
         name, fits, "oxlite_float_text({c})", bits, f"encode(float{size}send({{c}}), 'hex')"
     )
 
 
 _MOMENT_FITS: Final = (
-    "({c} >= '0001' AND {c} GLOB '[0-9]*' AND CASE length({c}) WHEN 10 THEN date({c}) IS {c}"
+    f"({_NO_NUL} AND {{c}} >= '0001' AND {{c}} GLOB '[0-9]*' AND CASE length({{c}})"
+    " WHEN 10 THEN date({c}) IS {c}"
     " WHEN 16 THEN strftime('%Y-%m-%d %H:%M', {c}) IS replace({c}, 'T', ' ')"
     " WHEN 19 THEN datetime({c}) IS replace({c}, 'T', ' ')"
     " ELSE length({c}) BETWEEN 21 AND 26 AND substr({c}, 20, 1) = '.'"
@@ -161,10 +166,11 @@ def _timestamp_with_zone() -> Type:
     has_offset = (
         "typeof({c}) = 'text' AND (substr({c}, -1) IN ('Z', 'z') OR substr({c}, 17) GLOB '*[+-]*')"
     )
-    written = f"CASE WHEN {has_offset} THEN oxlite_utc({{c}}) ELSE {plain.written} END"
+    utc = "oxlite_utc(CAST({c} AS BLOB))"
+    written = f"CASE WHEN {has_offset} THEN {utc} ELSE {plain.written} END"
     return Type(
         "timestamp with time zone",
-        f"CASE WHEN {has_offset} THEN oxlite_utc({{c}}) IS NOT NULL ELSE {plain.fits} END",
+        f"CASE WHEN {has_offset} THEN {utc} IS NOT NULL ELSE {plain.fits} END",
         f"{written} || '+00'",
         written,
         "to_char({c} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
@@ -172,16 +178,17 @@ def _timestamp_with_zone() -> Type:
 
 
 _IS_JSONB: Final = (
-    "typeof({c}) = 'text' AND CASE WHEN instr({c}, '\\u') = 0"
-    " AND {c} NOT GLOB '*[eE][+0-9][0-9][0-9][0-9]*' THEN json_valid({c})"
-    " ELSE oxlite_json({c}) IS NOT NULL END"
+    "typeof({c}) <> 'blob' AND CASE WHEN instr({c}, '\\u') = 0 AND length({c}) < 10000"
+    " AND {c} NOT GLOB '*[eE][-+0-9][0-9][0-9][0-9]*' THEN json_valid({c})"
+    " ELSE oxlite_json(CAST({c} AS BLOB)) IS NOT NULL END"
 )
-"""Without calls into Python where neither an escape nor an exponent may be beyond what it holds."""
+"""A number in a column that is declared as JSON is stored as one. No call into Python where neither
+an escape nor a number may be beyond what a jsonb holds."""
 
 _IS_UUID: Final = (
     "CASE typeof({c}) WHEN 'blob' THEN length({c}) = 16 WHEN 'text' THEN"
     " length(replace({c}, '-', '')) = 32 AND replace({c}, '-', '') NOT GLOB '*[^0-9a-fA-F]*'"
-    " AND length({c}) IN (32, 36) ELSE 0 END"
+    f" AND length({{c}}) IN (32, 36) AND {_NO_NUL} ELSE 0 END"
 )
 _UUID_TEXT: Final = (
     "lower(CASE WHEN typeof({c}) = 'blob' THEN hex({c}) ELSE replace({c}, '-', '') END)"
@@ -190,10 +197,11 @@ _UUID_TEXT: Final = (
 _TYPES: Final = {
     "boolean": Type(
         "boolean",
-        "lower({c}) IN ('0', '1', 't', 'f', 'true', 'false')",
+        "CASE typeof({c}) WHEN 'integer' THEN {c} IN (0, 1) WHEN 'text'"
+        " THEN lower({c}) IN ('0', '1', 't', 'f', 'true', 'false') ELSE 0 END",
         "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
         "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
-        "CASE WHEN {c} THEN 't' ELSE 'f' END",
+        "CASE {c} WHEN true THEN 't' WHEN false THEN 'f' END",
     ),
     "smallint": _integer("smallint", 16),
     "integer": _integer("integer", 32),
@@ -213,7 +221,7 @@ _TYPES: Final = {
     ),
     "time without time zone": Type(
         "time without time zone",
-        f"typeof({{c}}) = 'text' AND {_TIME_FITS.replace('{t}', '{c}')}",
+        f"typeof({{c}}) = 'text' AND {_NO_NUL} AND {_TIME_FITS.replace('{t}', '{c}')}",
         "{c}",
         _TIME_PADDED.replace("{t}", "{c}"),
         "to_char({c}, 'HH24:MI:SS.US')",
@@ -230,26 +238,26 @@ _TYPES: Final = {
     "jsonb": Type(
         "jsonb",
         _IS_JSONB,
-        "{c}",
-        "oxlite_json({c})",
+        "CAST({c} AS TEXT)",
+        "oxlite_json(CAST({c} AS BLOB))",
         "{c}::text",
         is_text=True,
     ),
     "json": Type(
         "json",
-        "typeof({c}) = 'text' AND json_valid({c})",
-        "{c}",
-        "{c}",
+        "typeof({c}) <> 'blob' AND json_valid({c})",
+        "CAST({c} AS TEXT)",
+        "CAST({c} AS TEXT)",
         "{c}::text",
         is_text=True,
     ),
     "uuid": Type("uuid", _IS_UUID, _UUID_TEXT, _UUID_TEXT, "replace({c}::text, '-', '')"),
     "inet": Type(
         "inet",
-        "typeof({c}) = 'text' AND oxlite_address({c}) IS NOT NULL",
-        "{c}",
-        "oxlite_address({c})",
-        "host({c}) || '/' || masklen({c})",
+        "typeof({c}) = 'text' AND oxlite_address(CAST({c} AS BLOB)) IS NOT NULL",
+        "oxlite_address(CAST({c} AS BLOB))",
+        "oxlite_address_bits(CAST({c} AS BLOB))",
+        "encode(inet_send({c}), 'hex')",
     ),
 }
 
@@ -269,7 +277,18 @@ _SHORT: Final = {
     "char": "character",
 }
 _MODIFIED: Final = re.compile(r"([a-z0-9 _]+?)\s*(?:\((\d+)(?:\s*,\s*(\d+))?\))?(\[\])?")
-_ARRAY: Final = "typeof({c}) = 'text' AND oxlite_array({c}, '') IS NOT NULL"
+_ROUNDED: Final = re.compile(
+    r"(timestamp|time)\s*\((\d)\)( with(?:out)? time zone)?", re.IGNORECASE
+)
+
+
+def _rounded(name: str, exact: Type, digits: int) -> Type:
+    """One of times, with fewer digits of a second than six."""
+    zeros = "0" * (6 - digits)
+    fits = exact.fits
+    if zeros:
+        fits = f"({fits}) AND substr({exact.compared}, {digits - 6}) = '{zeros}'"
+    return replace(exact, name=name, fits=fits)
 
 
 def type_of(name: str) -> Type:
@@ -280,16 +299,24 @@ def type_of(name: str) -> Type:
     Raises:
         PromotionError: That is no name of a type.
     """
+    rounded = _ROUNDED.fullmatch(name.strip())
+    if rounded is not None:
+        return _rounded(name, type_of(rounded[1] + (rounded[3] or "")), int(rounded[2]))
     found = _MODIFIED.fullmatch(name.strip().lower())
     if found is None:
         return _text(name)
     base, first, second, is_array = found.groups()
     base = _SHORT.get(base, base)
     if is_array:
+        arguments = f"CAST({{c}} AS BLOB), {literal(name.strip().lower()[:-2])}"
         return Type(
-            name, _ARRAY, "oxlite_array({c}, '')", "oxlite_array_json({c})",
-            "array_to_json({c})::text", is_text=True,
-        )  # fmt: skip
+            name,
+            f"typeof({{c}}) = 'text' AND oxlite_array({arguments}) IS NOT NULL",
+            f"oxlite_array({arguments})",
+            f"oxlite_array_json({arguments})",
+            "array_to_json({c}::text[])::text",
+            is_text=True,
+        )
     if base == "numeric":
         return _numeric(name, int(first) if first else None, int(second) if second else None)
     if base == "character varying":
