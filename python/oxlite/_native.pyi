@@ -278,7 +278,7 @@ __all__ = [
     "connect",
     "converters",
     "create_any_value_function",
-    "create_copy_function",
+    "create_copy_functions",
     "create_date_functions",
     "create_pattern_function",
     "create_small_functions",
@@ -1573,9 +1573,12 @@ def create_any_value_function(connection: Connection, original: Callable[[], Any
     result is the first value.
     """
 
-def create_copy_function(connection: Connection, /) -> None:
+def create_copy_functions(connection: Connection, /) -> None:
     """Creates `oxlite_copy_text(text)`: a text as a column of a line of PostgreSQL's COPY, or
-    NULL for one with a NUL in it, for one that is no UTF-8, and for what is no text.
+    NULL for one with a NUL in it, for one that is no UTF-8, and for what is no text; and
+    `oxlite_copy_row(kinds, column, …)` and `oxlite_compared_row(kinds, column, …)`: a line,
+    and what stands for a row where it is compared, or NULL where a value does not certainly
+    fit. `kinds` has a letter for each column.
     """
 
 def create_small_functions(

@@ -99,7 +99,7 @@ mod native {
     #[pymodule_export]
     use crate::connection::{Connection, Parked, connect, hand_over, note_prepared};
     #[pymodule_export]
-    use crate::copy_function::create_copy_function;
+    use crate::copy_function::create_copy_functions;
     #[pymodule_export]
     use crate::cursor::Cursor;
     #[pymodule_export]

@@ -11,6 +11,7 @@
     survey       what is stored in columns
     overrides    what a user wants otherwise
     plan         what becomes of each table and column
+    row_sql      a row as one text, in SQL
     rows         rows as lines of COPY, and as texts that are compared
     target       how PostgreSQL is reached
     expressions  expressions with the names that columns have there

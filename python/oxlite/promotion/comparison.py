@@ -6,6 +6,7 @@ what it stores.
 """
 
 import hashlib
+import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -84,13 +85,14 @@ def _sum(
     rows = connection.execute(f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}")
     done = 0
     while found := rows.fetchmany(_ROWS_AT_ONCE):
-        for (compared,) in found:
-            if compared is None:
-                set_aside += 1
-            else:
-                count += 1
-                digest = hashlib.md5(compared.encode(), usedforsecurity=False).digest()
-                total += int.from_bytes(digest[:8], signed=True)
+        digests = [
+            hashlib.md5(compared, usedforsecurity=False).digest()
+            for (compared,) in found
+            if compared is not None
+        ]
+        count += len(digests)
+        set_aside += len(found) - len(digests)
+        total += sum(struct.unpack(f">{'q8x' * len(digests)}", b"".join(digests)))
         done += len(found)
         tell(done)
     return count, total, set_aside
@@ -109,7 +111,7 @@ def _differences(connection: Connection, target: Target, name: str, plan: TableP
     every = f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}"
     for (compared,) in connection.execute(every):
         if compared is not None:
-            digest = hashlib.md5(compared.encode(), usedforsecurity=False)
+            digest = hashlib.md5(compared, usedforsecurity=False)
             part = digest.hexdigest()[:2]
             count, total = here.get(part, (0, 0))
             number = int.from_bytes(digest.digest()[:8], signed=True)
@@ -118,24 +120,25 @@ def _differences(connection: Connection, target: Target, name: str, plan: TableP
     for part in sorted(there.keys() | here.keys()):
         if there.get(part) == here.get(part) or len(said) >= _SHOWN:
             continue
-        ours: dict[str, int] = {}
+        ours: dict[bytes, int] = {}
         for (compared,) in connection.execute(every):
             if compared is not None and _part(compared) == part:
                 ours[compared] = ours.get(compared, 0) + 1
-        for (compared,) in target.execute(
+        for (text,) in target.execute(
             f"SELECT {compared_there(plan)} FROM {name} WHERE left({md5}, 2) = '{part}'"
         ):
+            compared = text.encode()
             ours[compared] = ours.get(compared, 0) - 1
         said += [_in_words(compared, number) for compared, number in ours.items() if number]
     return "; ".join(said[:_SHOWN])
 
 
-def _part(compared: str) -> str:
-    return hashlib.md5(compared.encode(), usedforsecurity=False).hexdigest()[:2]
+def _part(compared: bytes) -> str:
+    return hashlib.md5(compared, usedforsecurity=False).hexdigest()[:2]
 
 
-def _in_words(compared: str, number: int) -> str:
-    values = compared.replace("\x1f", " | ").replace("\x1e", "NULL")
+def _in_words(compared: bytes, number: int) -> str:
+    values = compared.decode(errors="replace").replace("\x1f", " | ").replace("\x1e", "NULL")
     if len(values) > _SHOWN_CHARACTERS:
         values = values[:_SHOWN_CHARACTERS] + "…"
     return f"{'SQLite' if number > 0 else 'PostgreSQL'} alone has ({values})"

@@ -37,7 +37,7 @@ _NOISE: Final = Decimal("1e-9")
 
 def register(connection: Connection) -> None:
     """Register them with a connection."""
-    _native.create_copy_function(connection)
+    _native.create_copy_functions(connection)
     for name, count, function in (
         ("oxlite_float_text", 1, _float_text),
         ("oxlite_float_bits", 2, _float_bits),

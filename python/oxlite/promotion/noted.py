@@ -107,7 +107,13 @@ def _document(noted: Noted) -> dict[str, Any]:
                 "key": one.table.key,
                 "rows": one.rows,
                 "columns": [
-                    [column.name, column.type.name, column.misfits, column.is_computed]
+                    [
+                        column.name,
+                        column.type.name,
+                        column.misfits,
+                        column.is_computed,
+                        column.is_plain,
+                    ]
                     for column in one.columns
                 ],
             }
@@ -145,8 +151,8 @@ def read(target: Target, source: Source) -> Noted:
         ):
             raise changed(one["name"])
         columns = tuple(
-            ColumnPlan(name, type_of(kind), misfits, is_computed)
-            for name, kind, misfits, is_computed in one["columns"]
+            ColumnPlan(name, type_of(kind), misfits, is_computed, is_plain)
+            for name, kind, misfits, is_computed, is_plain in one["columns"]
         )
         plans.append(TablePlan(table, columns, one["rows"]))
     progress = {

@@ -40,12 +40,14 @@ class ColumnPlan:
         type: What it is in PostgreSQL.
         misfits: What is done with values that do not fit.
         is_computed: Whether PostgreSQL computes it by itself.
+        is_plain: Whether all of it is in the form that the driver's functions know.
     """
 
     name: str
     type: Type
     misfits: Misfits
     is_computed: bool = False
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,8 @@ def _plan_column(
     unfit = found.columns[column.name].misfits
     meant = types[0]
     if not unfit[meant.name]:
-        return ColumnPlan(column.name, meant, policy)
+        is_plain = found.columns[column.name].is_plain
+        return ColumnPlan(column.name, meant, policy, is_plain=is_plain)
     wider = next((one for one in types if not unfit[one.name]), None)
     asked = [one.name for one in types]
     if wider is not None and (policy == "widen" or is_lossless(asked, wider.name)):

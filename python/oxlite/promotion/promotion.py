@@ -48,6 +48,8 @@ _BEGUN, _MOVED, _COPIED = range(3)
 _FEW_NOTES: Final = 1000
 _ROUNDS_AT_MOST: Final = 50
 _TIMEOUT_SECONDS: Final = 60.0
+_PRAGMAS: Final = {"mmap_size": 0, "cache_size": -8192}
+"""Each page is read once: nothing is won by having many of them in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -637,6 +639,7 @@ def _opened(database: Path) -> Iterator[Connection]:
         journal="keep",
         isolation_level=None,
         timeout=_TIMEOUT_SECONDS,
+        pragmas=_PRAGMAS,
     )
     try:
         connection.text_factory = _as_text

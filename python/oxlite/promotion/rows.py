@@ -9,7 +9,9 @@ from typing import Final
 
 from oxlite.promotion.names import identifier
 from oxlite.promotion.plan import ColumnPlan, TablePlan
+from oxlite.promotion.row_sql import Part, compared, copied
 from oxlite.promotion.survey import key_expressions
+from oxlite.promotion.values import type_of
 
 __all__ = [
     "ROW_NUMBER",
@@ -20,9 +22,6 @@ __all__ = [
     "key_there",
     "lines",
 ]
-
-_PARTS_AT_ONCE: Final = 100
-"""https://sqlite.org/limits.html#max_expr_depth"""
 
 ROW_NUMBER: Final = "oxlite_rowid"
 """The column by which rows are found in PostgreSQL meanwhile, where their table has no key."""
@@ -40,36 +39,32 @@ def key_there(plan: TablePlan) -> list[str]:
 
 
 def lines(plan: TablePlan) -> str:
-    """A SELECT of the key and of a line for each row, without WHERE and what comes after it.
+    """A SELECT of the key and of a line for each row, in bytes, without WHERE and what follows it.
 
     The line is NULL for a row in which something does not fit.
     """
-    written = [_written(column, identifier(column.name)) for column in plan.carried]
-    if plan.table.is_by_rowid:
-        written.append(plan.table.key[0])
+    parts = [_part(column, identifier(column.name)) for column in plan.carried]
     keys = ", ".join(key_expressions(plan.table))
-    return f"SELECT {keys}, {_joined(written, 9)} FROM {identifier(plan.table.name)}"
+    line = copied([*parts, *_row_number(plan)])
+    return f"SELECT {keys}, CAST({line} AS BLOB) FROM {identifier(plan.table.name)}"
 
 
 def key_line(plan: TablePlan, columns: list[str]) -> str:
     """The line of a key that is in some columns, in SQL."""
     if plan.table.is_by_rowid:
         return columns[0]
-    return _joined(
+    return copied(
         [
-            _written(plan.column(name), column)
+            _part(plan.column(name), column)
             for name, column in zip(plan.table.key, columns, strict=True)
-        ],
-        9,
+        ]
     )
 
 
 def compared_here(plan: TablePlan) -> str:
-    """What stands for a row of SQLite's, in SQL; NULL for one in which something does not fit."""
-    parts = [_compared(column) for column in plan.columns]
-    if plan.table.is_by_rowid:
-        parts.append(plan.table.key[0])
-    return _joined(parts, 31)
+    """What stands for a row of SQLite's, in SQL and in bytes; NULL if something does not fit."""
+    parts = [_part(column, identifier(column.name)) for column in plan.columns]
+    return f"CAST({compared([*parts, *_row_number(plan)])} AS BLOB)"
 
 
 def compared_there(plan: TablePlan) -> str:
@@ -80,22 +75,11 @@ def compared_there(plan: TablePlan) -> str:
     return " || chr(31) || ".join(parts)
 
 
-def _written(column: ColumnPlan, sql: str) -> str:
-    written = column.type.written_of(sql)
-    return f"coalesce({written}, '\\N')" if column.misfits == "null" else written
-
-
-def _compared(column: ColumnPlan) -> str:
+def _part(column: ColumnPlan, sql: str) -> Part:
     # What does not fit would have ended it before, where nothing else was said.
     is_known_to_fit = column.misfits in {"stop", "widen"}
-    compared = column.type.compared_of(identifier(column.name), is_known_to_fit=is_known_to_fit)
-    return f"coalesce({compared}, char(30))" if column.misfits == "null" else compared
+    return Part(sql, column.type, column.misfits == "null", is_known_to_fit, column.is_plain)
 
 
-def _joined(parts: list[str], separator: int) -> str:
-    """Texts with a character between them; in groups, since SQLite limits how deep SQL may nest."""
-    while len(parts) > 1:
-        groups = [parts[first : first + _PARTS_AT_ONCE]
-                  for first in range(0, len(parts), _PARTS_AT_ONCE)]  # fmt: skip
-        parts = [f" || char({separator}) || ".join(f"({one})" for one in group) for group in groups]
-    return f"{parts[0]} || ''"
+def _row_number(plan: TablePlan) -> list[Part]:
+    return [Part(plan.table.key[0], type_of("bigint"))] if plan.table.is_by_rowid else []

@@ -1,7 +1,7 @@
 """What is stored in the columns of a table: which types would hold it, and what would not fit.
 
 Invariant: a table is read once for each hundred of its columns, and never as a whole into memory;
-and once more where something does not fit.
+more often where something is not in the form that is expected, or does not fit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oxlite.promotion.names import identifier
+from oxlite.promotion.row_sql import Part, plain
 from oxlite.promotion.source import Column, Table
 from oxlite.promotion.values import Type
 from oxlite.sqlite3 import Connection
@@ -34,9 +35,11 @@ class ColumnSurvey:
     Attributes:
         misfits: For each type that was asked for, how many values do not fit in it. The types after
             the first are asked only where that does not hold all.
+        is_plain: Whether all of it is in the form that the driver's functions know.
     """
 
     misfits: Mapping[str, int]
+    is_plain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +76,48 @@ def survey(
     Raises:
         oxlite.sqlite3.Error: It cannot be read.
     """
-    first = {name: types[:1] for name, types in asked.items()}
-    rows, found = _count(connection, table, first)
+    plain, rows = _plain(connection, table, {name: types[0] for name, types in asked.items()})
+    first = {name: types[:1] for name, types in asked.items() if name not in plain}
+    found = _count(connection, table, first)
+    found |= {name: {asked[name][0].name: 0} for name in plain}
     rest = {name: types[1:] for name, types in asked.items() if any(found[name].values())}
     rest = {name: types for name, types in rest.items() if types}
     if rest:
-        _, more = _count(connection, table, rest)
-        for name, counts in more.items():
+        for name, counts in _count(connection, table, rest).items():
             found[name] |= counts
-    return TableSurvey(rows, {name: ColumnSurvey(counts) for name, counts in found.items()})
+    return TableSurvey(
+        rows, {name: ColumnSurvey(counts, name in plain) for name, counts in found.items()}
+    )
+
+
+def _plain(connection: Connection, table: Table, meant: Mapping[str, Type]) -> tuple[set[str], int]:
+    """In which columns all is in the form that the driver's functions know; how many rows."""
+    rows, found = 0, set()
+    names = list(meant)
+    for first in range(0, len(names), _COLUMNS_AT_ONCE):
+        part = names[first : first + _COLUMNS_AT_ONCE]
+        counts = ["count(*)"]
+        for name in part:
+            counts.append(f"count({plain(Part(identifier(name), meant[name]))})")
+        row = connection.execute(f"SELECT {', '.join(counts)} FROM {identifier(table.name)}")
+        rows, *numbers = row.fetchone()
+        found |= {
+            name
+            for name, number in zip(part, numbers, strict=True)
+            if meant[name].letter != "x" and number == rows
+        }
+    return found, rows
 
 
 def _count(
     connection: Connection, table: Table, asked: Mapping[str, Sequence[Type]]
-) -> tuple[int, dict[str, dict[str, int]]]:
-    """How many rows there are, and how many values of each column do not fit in each type."""
-    rows = 0
+) -> dict[str, dict[str, int]]:
+    """How many values of each column do not fit in each type."""
     found: dict[str, dict[str, int]] = {}
     names = list(asked)
     for first in range(0, len(names), _COLUMNS_AT_ONCE):
         part = names[first : first + _COLUMNS_AT_ONCE]
-        counts = ["count(*)"]
+        counts = []
         for name in part:
             column = identifier(name)
             counts += [
@@ -103,10 +127,9 @@ def _count(
             ]
         row = connection.execute(f"SELECT {', '.join(counts)} FROM {identifier(table.name)}")
         numbers = iter(row.fetchone())
-        rows = next(numbers)
         for name in part:
             found[name] = {one.name: next(numbers) for one in asked[name]}
-    return rows, found
+    return found
 
 
 def misfits(

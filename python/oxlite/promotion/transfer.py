@@ -20,8 +20,8 @@ __all__ = ["copy_lines", "copy_table", "key_text", "put_aside"]
 
 _ROWS_AT_ONCE: Final = 500
 _PART_ROWS: Final = 100_000
-_PART_CHARACTERS: Final = 32 << 20
-_WRITE_CHARACTERS: Final = 1 << 20
+_PART_BYTES: Final = 32 << 20
+_WRITE_BYTES: Final = 1 << 20
 
 
 def copy_table(
@@ -56,14 +56,14 @@ def copy_table(
         rows = connection.execute(
             f"{lines(plan)}{where} ORDER BY {order} LIMIT {_PART_ROWS}", tuple(after or ())
         )
-        count = characters = 0
+        count = written = 0
         unfit: list[tuple[Any, ...]] = []
         is_last = False
         with target.transaction():
             with target.cursor().copy(into) as copy:
-                waiting: list[str] = []
+                waiting: list[bytes] = []
                 size = 0
-                while characters < _PART_CHARACTERS:
+                while written < _PART_BYTES:
                     found = rows.fetchmany(_ROWS_AT_ONCE)
                     if not found:
                         break
@@ -76,13 +76,13 @@ def copy_table(
                             size += len(line)
                     count += len(found)
                     after = found[-1][:-1]
-                    if size >= _WRITE_CHARACTERS:
-                        copy.write("\n".join(waiting) + "\n")
-                        characters += size
+                    if size >= _WRITE_BYTES:
+                        copy.write(b"\n".join(waiting) + b"\n")
+                        written += size
                         waiting, size = [], 0
                 if waiting:
-                    copy.write("\n".join(waiting) + "\n")
-                is_last = characters + size < _PART_CHARACTERS and count < _PART_ROWS
+                    copy.write(b"\n".join(waiting) + b"\n")
+                is_last = written + size < _PART_BYTES and count < _PART_ROWS
             if unfit:
                 put_aside(connection, target, plan, unfit)
             rows.close()
@@ -91,12 +91,12 @@ def copy_table(
             return
 
 
-def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Sequence[str]) -> None:
+def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Sequence[bytes]) -> None:
     """Copy some lines, in the transaction that is open."""
     name = f"{identifier(schema)}.{identifier(plan.table.name)}"
     into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
     with target.cursor().copy(into) as copy:
-        copy.write("".join(f"{line}\n" for line in ready))
+        copy.write(b"".join(line + b"\n" for line in ready))
 
 
 def put_aside(

@@ -46,6 +46,7 @@ class Type:
         compared_there: The same of what PostgreSQL has.
         is_text: Whether ``written`` is any text: what COPY has a meaning for is escaped, and what
             is no text of PostgreSQL's does not fit.
+        letter: By which the driver's ``oxlite_copy_row`` knows it; ``x`` where it does not.
         is_judge: Whether ``written`` and ``compared`` are NULL for what does not fit, so that it
             need not be asked before.
     """
@@ -57,6 +58,7 @@ class Type:
     compared_there: str
     is_text: bool = False
     is_judge: bool = False
+    letter: str = "x"
 
     def fits_of(self, column: str) -> str:
         """``fits``, of a column (in quotes)."""
@@ -99,14 +101,17 @@ def _integer(name: str, bits: int) -> Type:
     fits = f"typeof({{c}}) = 'integer' AND {{c}} BETWEEN {least} AND {most}"
     if bits == 64:
         fits = "typeof({c}) = 'integer'"
-    return Type(name, fits, "{c}", "{c}", "{c}::text")
+    letter = {16: "s", 32: "i", 64: "l"}[bits]
+    return Type(name, fits, "{c}", "{c}", "{c}::text", letter=letter)
 
 
 def _text(name: str, most: int | None = None) -> Type:
     fits = "typeof({c}) <> 'blob'"
     if most is not None:
         fits += f" AND length({{c}}) <= {most}"
-    return Type(name, fits, "CAST({c} AS TEXT)", "CAST({c} AS TEXT)", "{c}::text", is_text=True)
+    letter = "t" if most is None else f"v{most},"
+    text = "CAST({c} AS TEXT)"
+    return Type(name, fits, text, text, "{c}::text", is_text=True, letter=letter)
 
 
 def _numeric(name: str, precision: int | None, scale: int | None) -> Type:
@@ -126,7 +131,12 @@ def _float(name: str, size: int) -> Type:
     if size == 4:
         fits = f"CASE WHEN {fits} THEN {bits} IS NOT NULL ELSE 0 END"
     return Type(
-        name, fits, "oxlite_float_text({c})", bits, f"encode(float{size}send({{c}}), 'hex')"
+        name,
+        fits,
+        "oxlite_float_text({c})",
+        bits,
+        f"encode(float{size}send({{c}}), 'hex')",
+        letter="r" if size == 8 else "x",
     )
 
 
@@ -158,6 +168,7 @@ def _timestamp() -> Type:
         written,
         written,
         "to_char({c}, 'YYYY-MM-DD HH24:MI:SS.US')",
+        letter="m",
     )
 
 
@@ -174,6 +185,7 @@ def _timestamp_with_zone() -> Type:
         f"{written} || '+00'",
         written,
         "to_char({c} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
+        letter="z",
     )
 
 
@@ -202,6 +214,7 @@ _TYPES: Final = {
         "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
         "CASE WHEN lower({c}) IN ('1', 't', 'true') THEN 't' ELSE 'f' END",
         "CASE {c} WHEN true THEN 't' WHEN false THEN 'f' END",
+        letter="o",
     ),
     "smallint": _integer("smallint", 16),
     "integer": _integer("integer", 32),
@@ -215,9 +228,15 @@ _TYPES: Final = {
         "'\\\\x' || hex({c})",
         "hex({c})",
         "upper(encode({c}, 'hex'))",
+        letter="b",
     ),
     "date": Type(
-        "date", f"typeof({{c}}) = 'text' AND {_DATE}", "{c}", "{c}", "to_char({c}, 'YYYY-MM-DD')"
+        "date",
+        f"typeof({{c}}) = 'text' AND {_DATE}",
+        "{c}",
+        "{c}",
+        "to_char({c}, 'YYYY-MM-DD')",
+        letter="d",
     ),
     "time without time zone": Type(
         "time without time zone",
@@ -225,6 +244,7 @@ _TYPES: Final = {
         "{c}",
         _TIME_PADDED.replace("{t}", "{c}"),
         "to_char({c}, 'HH24:MI:SS.US')",
+        letter="h",
     ),
     "timestamp without time zone": _timestamp(),
     "timestamp with time zone": _timestamp_with_zone(),
@@ -251,7 +271,9 @@ _TYPES: Final = {
         "{c}::text",
         is_text=True,
     ),
-    "uuid": Type("uuid", _IS_UUID, _UUID_TEXT, _UUID_TEXT, "replace({c}::text, '-', '')"),
+    "uuid": Type(
+        "uuid", _IS_UUID, _UUID_TEXT, _UUID_TEXT, "replace({c}::text, '-', '')", letter="u"
+    ),
     "inet": Type(
         "inet",
         "typeof({c}) = 'text' AND oxlite_address(CAST({c} AS BLOB)) IS NOT NULL",
@@ -288,7 +310,7 @@ def _rounded(name: str, exact: Type, digits: int) -> Type:
     fits = exact.fits
     if zeros:
         fits = f"({fits}) AND substr({exact.compared}, {digits - 6}) = '{zeros}'"
-    return replace(exact, name=name, fits=fits)
+    return replace(exact, name=name, fits=fits, letter="x")
 
 
 def type_of(name: str) -> Type:
