@@ -261,6 +261,7 @@ def _done_as_json(done: "Promoted") -> dict[str, Any]:
         "rows": done.rows,
         "set_aside": done.set_aside,
         "pause_seconds": done.pause_seconds,
+        "seconds": done.seconds,
         "notes": [_note_as_json(note) for note in done.notes],
     }
 
@@ -272,6 +273,9 @@ def _tell_done(done: "Promoted") -> None:
         typer.echo(f"\n{_HEADINGS['lost']}:")
         print_tables(_notes_table(list(done.notes)))
     typer.echo(f"{done.target}: {contents_text(done.rows)}, the same on both sides")
+    if done.seconds:
+        spent = ", ".join(f"{what} in {seconds:,.1f} s" for what, seconds in done.seconds.items())
+        typer.echo(spent[:1].upper() + spent[1:], err=True)
     if done.set_aside:
         typer.echo(f"Set aside: {done.set_aside:,} rows, in oxlite_promotion.set_aside", err=True)
     if done.pause_seconds is not None:

@@ -79,6 +79,8 @@ class Promoted:
         notes: What was lost on the way.
         pause_seconds: How long writers waited; ``None`` without a cut-over.
         target: Where the data is.
+        seconds: How long this run took to look at what is stored, to copy it, to make keys, and to
+            compare both sides.
     """
 
     rows: dict[str, int]
@@ -86,6 +88,7 @@ class Promoted:
     notes: tuple[Note, ...]
     pause_seconds: float | None
     target: str
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def examine(database: Path, url: str, settings: Settings, tell: Tell) -> Plan:
@@ -153,6 +156,7 @@ def promote(
         target = stack.enter_context(connected(url))
         _lock(target)
         source = read_source(reader, skipped=settings.overrides.skipped)
+        spent: dict[str, float] = {}
         here = _state(reader)
         number = noted.number_there(target)
         is_ours = here is not None and here.number == number
@@ -177,7 +181,8 @@ def promote(
                 names = [table.name for table in source.tables]
                 rows = _counted(target, settings.schema, names)
                 return Promoted(rows, 0, (), None, shown(url))
-            plan = _planned(reader, target, source, settings, tell)
+            with _timed(spent, "looked at"):
+                plan = _planned(reader, target, source, settings, tell)
             report(plan)
             if plan.misfits:
                 raise DoesNotFit(_in_the_way(plan))
@@ -199,16 +204,19 @@ def promote(
                     None,
                     shown(url),
                 )
-        work = _Work(reader, writer, target, found, tell)
+        work = _Work(reader, writer, target, found, tell, spent)
         work.copy()
         work.follow()
-        rows = work.verify()
+        with _timed(spent, "compared"):
+            rows = work.verify()
         seconds = None
         if cut_over:
             seconds = work.cut_over(shown(url))
         else:
             work.end_here()
-        return _tidied(writer, target, found, rows, seconds, shown(url))
+        with _timed(spent, "keys made"):
+            done = _tidied(writer, target, found, rows, seconds, shown(url))
+        return replace(done, seconds=spent)
 
 
 def _tidied(
@@ -312,13 +320,20 @@ class _Work:
     """A promotion that has begun."""
 
     def __init__(
-        self, reader: Connection, writer: Connection, target: Target, found: Noted, tell: Tell
+        self,
+        reader: Connection,
+        writer: Connection,
+        target: Target,
+        found: Noted,
+        tell: Tell,
+        spent: dict[str, float],
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._target = target
         self._noted = found
         self._tell = tell
+        self._spent = spent
         self._source = Source(())
         self._version = 0
 
@@ -342,11 +357,12 @@ class _Work:
                     copied += rows
                     self._tell(name, before + copied, total)
 
-                copy_table(self._reader, self._target, schema, one, noted.key_of(key), note)
+                with _timed(self._spent, "copied"):
+                    copy_table(self._reader, self._target, schema, one, noted.key_of(key), note)
             before += copied
             if not is_indexed:
                 self._tell(f"{name}: indexes", before, total)
-                with self._target.transaction():
+                with _timed(self._spent, "keys made"), self._target.transaction():
                     if not self._noted.is_existing:
                         lost = definition.add_indexes(self._target, schema, one)
                         self._noted.notes += map(_written, lost)
@@ -626,6 +642,16 @@ def _written(note: Note) -> list[str]:
 def _note_of(written: list[str]) -> Note:
     kind, table, column, text = written
     return Note(cast("Literal['lost']", kind), table, column, text)
+
+
+@contextmanager
+def _timed(spent: dict[str, float], what: str) -> Iterator[None]:
+    """Add how long a block takes."""
+    begun = time.monotonic()
+    try:
+        yield
+    finally:
+        spent[what] = spent.get(what, 0.0) + time.monotonic() - begun
 
 
 @contextmanager
