@@ -196,7 +196,7 @@ def test_another_file_finds_the_place_taken(
 
 
 ENDS: list[tuple[object, str, bool]] = [
-    (promotion.definition, "validate_foreign_keys", False),
+    (promotion.definition, "validate_constraints", False),
     (promotion.definition, "drop_row_numbers", True),
     (promotion.noted, "forget", False),
 ]

@@ -201,3 +201,21 @@ def test_names_that_postgresql_has_not(name: str, tmp_path: Path, place: Place) 
     path = file_of(tmp_path, f'CREATE TABLE t (id INTEGER PRIMARY KEY, "{name}" TEXT)')
     with pytest.raises(PromotionError, match="rename it first"):
         promote_file(path, place)
+
+
+def test_a_check_that_means_more_here_is_dropped_there(tmp_path: Path, place: Place) -> None:
+    """LIKE ignores the case on SQLite alone; what is written meanwhile may hold it only here."""
+    path = file_of(
+        tmp_path,
+        """
+        CREATE TABLE shop (id INTEGER PRIMARY KEY, name TEXT CHECK (name LIKE 'A%'),
+                           size INTEGER CONSTRAINT sizes CHECK (size > 0));
+        INSERT INTO shop VALUES (1, 'Ab', 1);
+        """,
+    )
+    write = "INSERT INTO shop VALUES (2, 'ab', 2)"
+    done = promote_file(path, place, tell=once(FOLLOWING, lambda: execute(path, write)))
+    assert done.rows == {"shop": 2}
+    assert ["shop_check means something else there" in note.text for note in done.notes] == [True]
+    held = "SELECT conname, convalidated FROM pg_constraint WHERE conrelid = 'shop'::regclass"
+    assert place.rows(held + " AND contype = 'c'") == [("sizes", True)]

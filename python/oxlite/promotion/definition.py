@@ -17,11 +17,12 @@ from oxlite.promotion.source import Column, ForeignKey, Index, Source
 from oxlite.promotion.target import Target, is_lost
 
 __all__ = [
+    "add_checks",
     "add_foreign_keys",
     "add_indexes",
     "create_tables",
     "drop_constraint",
-    "drop_foreign_keys",
+    "drop_constraints",
     "drop_row_numbers",
     "dropped",
     "empty",
@@ -29,7 +30,7 @@ __all__ = [
     "set_sequences",
     "take_foreign_keys",
     "types_there",
-    "validate_foreign_keys",
+    "validate_constraints",
 ]
 
 _NAME_BYTES: Final = 63
@@ -115,7 +116,7 @@ def _add_default(target: Target, name: str, plan: TablePlan, column: Column) -> 
 
 
 def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
-    """Give a table its keys, indexes and checks, in the transaction that is open.
+    """Give a table its keys and indexes, in the transaction that is open.
 
     Returns:
         Those that PostgreSQL refuses.
@@ -134,16 +135,38 @@ def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
         if refused is not None:
             what = index.sql or f"UNIQUE ({', '.join(index.columns)})"
             notes.append(Note("lost", table.name, "", f"{what}: {refused}"))
-    for check, expression in table.checks:
-        if _is_implied(plan, expression):
-            continue
-        constraint = f"CONSTRAINT {identifier(check)} " if check else ""
-        written = with_names(expression, names)
-        refused = _tried(target, f"ALTER TABLE {name} ADD {constraint}CHECK ({written})")
-        if refused is not None:
-            notes.append(Note("lost", table.name, "", f"CHECK ({expression}): {refused}"))
     target.execute(f"ANALYZE {name}")
     return notes
+
+
+def add_checks(target: Target, schema: str, plan: Plan) -> list[Note]:
+    """Have checks held from now on; what there is is not looked at yet.
+
+    Not before: one that means more to SQLite (LIKE that ignores the case) would refuse what is
+    written there meanwhile.
+
+    Returns:
+        Those that PostgreSQL refuses.
+    """
+    notes = []
+    for one in plan.tables:
+        names = [column.name for column in one.table.columns]
+        for number, (name, expression) in enumerate(one.table.checks):
+            if _is_implied(one, expression):
+                continue
+            refused = _tried(
+                target,
+                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)} ADD CONSTRAINT"
+                f" {_check(one, number, name)} CHECK ({with_names(expression, names)}) NOT VALID",
+            )
+            if refused is not None:
+                text = f"CHECK ({expression}): {refused}"
+                notes.append(Note("lost", one.table.name, "", text))
+    return notes
+
+
+def _check(plan: TablePlan, number: int, name: str) -> str:
+    return identifier(name) if name else _short(f"{plan.table.name}_check{number or ''}")
 
 
 def _index_sql(table: str, index: Index, names: Sequence[str]) -> str | None:
@@ -220,9 +243,14 @@ def _constraint(plan: TablePlan, number: int) -> str:
     return _short(f"{plan.table.name}_{columns}", f"_fkey{number or ''}")
 
 
-def drop_foreign_keys(target: Target, schema: str, plan: Plan) -> None:
-    """Have none held, of those that ``add_foreign_keys`` makes."""
+def drop_constraints(target: Target, schema: str, plan: Plan) -> None:
+    """Have none held, of those that ``add_foreign_keys`` and ``add_checks`` make."""
     for one in plan.tables:
+        for number, (name, _) in enumerate(one.table.checks):
+            target.execute(
+                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
+                f" DROP CONSTRAINT IF EXISTS {_check(one, number, name)}"
+            )
         for number, _ in enumerate(one.table.foreign_keys):
             target.execute(
                 f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
@@ -280,26 +308,29 @@ def empty(target: Target, schema: str, plan: Plan) -> None:
             )
 
 
-def validate_foreign_keys(target: Target, schema: str) -> list[Note]:
+def validate_constraints(target: Target, schema: str) -> list[Note]:
     """Have it looked whether all rows hold them; writers go on meanwhile.
 
     Returns:
-        Those that some rows break.
+        Those that some rows break. Such a foreign key is held for new rows; such a check is
+        dropped, since it means something else there than here.
     """
     notes = []
-    for table, name in target.execute(
-        "SELECT r.relname, c.conname FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid"
-        " WHERE c.contype = 'f' AND NOT c.convalidated AND r.relnamespace = %s::regnamespace",
+    for table, name, kind in target.execute(
+        "SELECT r.relname, c.conname, c.contype::text FROM pg_constraint c"
+        " JOIN pg_class r ON r.oid = c.conrelid WHERE c.contype IN ('f', 'c')"
+        " AND NOT c.convalidated AND r.relnamespace = %s::regnamespace",
         (identifier(schema),),
     ).fetchall():
-        refused = _tried(
-            target,
-            f"ALTER TABLE {identifier(schema)}.{identifier(table)} VALIDATE CONSTRAINT"
-            f" {identifier(name)}",
-        )
-        if refused is not None:
-            text = f"{name} is held for new rows alone: {refused}"
-            notes.append(Note("lost", table, "", text))
+        altered = f"ALTER TABLE {identifier(schema)}.{identifier(table)}"
+        refused = _tried(target, f"{altered} VALIDATE CONSTRAINT {identifier(name)}")
+        if refused is None:
+            continue
+        text = f"{name} is held for new rows alone: {refused}"
+        if kind == "c":
+            target.execute(f"{altered} DROP CONSTRAINT {identifier(name)}")
+            text = f"{name} means something else there, and is dropped: {refused}"
+        notes.append(Note("lost", table, "", text))
     return notes
 
 

@@ -116,6 +116,7 @@ def examine(database: Path, url: str, settings: Settings, tell: Tell) -> Plan:
             for one in tried.tables:
                 notes += definition.add_indexes(target, settings.schema, one)
             notes += definition.add_foreign_keys(target, settings.schema, tried)
+            notes += definition.add_checks(target, settings.schema, tried)
             raise _UndoneError
         return replace(plan, notes=(*plan.notes, *notes))
 
@@ -228,7 +229,7 @@ def _tidied(
     where: str,
 ) -> Promoted:
     """The end, after which neither side needs the other: foreign keys looked at, notes dropped."""
-    lost = definition.validate_foreign_keys(target, found.schema)
+    lost = definition.validate_constraints(target, found.schema)
     definition.drop_row_numbers(target, found.schema, found.plan)
     set_aside = noted.set_aside_count(target)
     noted.forget(target)
@@ -455,13 +456,14 @@ class _Work:
                 )
 
     def _finish(self, source: Source) -> None:
-        """Sequences and foreign keys, in the transaction that is open."""
+        """Sequences, foreign keys and checks, in the transaction that is open."""
         schema, plan = self._noted.schema, self._noted.plan
         definition.set_sequences(self._target, schema, plan, source)
         if self._noted.is_existing:
             definition.give_foreign_keys_back(self._target, schema, self._noted.foreign_keys)
         else:
             lost = definition.add_foreign_keys(self._target, schema, plan)
+            lost += definition.add_checks(self._target, schema, plan)
             self._noted.notes += map(_written, lost)
         noted.note_stage(self._target, self._noted, "complete")
 
@@ -476,7 +478,7 @@ class _Work:
                 for table, name, _ in self._noted.foreign_keys:
                     definition.drop_constraint(self._target, schema, table, name)
             else:
-                definition.drop_foreign_keys(self._target, schema, plan)
+                definition.drop_constraints(self._target, schema, plan)
             if upto:
                 changes.carry_over(connection, self._target, schema, plan, upto)
         return upto
