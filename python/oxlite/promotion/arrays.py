@@ -7,6 +7,7 @@ Invariants:
 """
 
 import json
+import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -86,11 +87,27 @@ def _boolean(value: object, _first: str | None, _second: str | None) -> str:
     return "true" if value else "false"
 
 
+def _shortest(value: float) -> Decimal:
+    """The fewest digits that only this number is nearest to.
+
+    Python also takes digits half-way to the next number where that is even; PostgreSQL has one
+    more then (its ``d2s.c``).
+    """
+    number = Decimal(repr(value))
+    others = [math.nextafter(value, end) for end in (math.inf, -math.inf)]
+    half_way = [(Decimal(value) + Decimal(other)) / 2 for other in others if not math.isinf(other)]
+    digits = len(number.normalize().as_tuple().digits)
+    while number in half_way or float(number) != value:
+        number = Decimal(f"{value:.{digits}e}")
+        digits += 1
+    return number
+
+
 def _float(value: object, _first: str | None, _second: str | None) -> str:
     """With an exponent from 1e15 on, and below 0.0001."""
     if not isinstance(value, Decimal) or abs(float(value)) == float("inf"):
         raise ValueError(value)
-    number = Decimal(repr(float(value)))
+    number = _shortest(float(value))
     if number == 0:
         return "-0" if number.is_signed() else "0"
     sign, digits, _ = number.normalize().as_tuple()
