@@ -13,9 +13,10 @@ Invariants:
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from oxlite.promotion.names import identifier, identifiers, literal
+from oxlite.promotion.noted import set_aside_count
 from oxlite.promotion.plan import Plan, TablePlan
 from oxlite.promotion.rows import key_line, key_there, lines
 from oxlite.promotion.source import Table
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 STATE: Final = "oxlite_promotion"
+_KEYS_AT_ONCE: Final = 1000
 _REFUSALS: Final = "oxlite_promoted"
 
 
@@ -207,15 +209,15 @@ def _delete(
     alike = " AND ".join(f"t.{identifier(key)} = k.{identifier(key)}" for key in keys)
     target.execute(f"DELETE FROM {name} AS t USING changed_keys AS k WHERE {alike}")
     target.execute("DROP TABLE changed_keys")
-    target.execute(
-        "DELETE FROM oxlite_promotion.set_aside WHERE table_name = %s AND key = ANY(%s)",
-        (plan.table.name, _keys_of(connection, journal, upto)),
-    )
-
-
-def _keys_of(connection: Connection, journal: _Journal, upto: int) -> list[str]:
-    sql = f"SELECT {', '.join(journal.columns)} FROM {journal.name} WHERE id <= {upto}"
-    return list({key_text(key) for key in connection.execute(sql)})
+    if set_aside_count(target, plan.table.name):
+        noted = connection.execute(
+            f"SELECT DISTINCT {', '.join(journal.columns)} FROM {journal.name} WHERE id <= {upto}"
+        )
+        while found := noted.fetchmany(_KEYS_AT_ONCE):
+            target.execute(
+                "DELETE FROM oxlite_promotion.set_aside WHERE table_name = %s AND key = ANY(%s)",
+                (plan.table.name, [key_text(key) for key in found]),
+            )
 
 
 def _insert(
@@ -231,12 +233,18 @@ def _insert(
         f"{lines(plan)} WHERE ({keys}) IN (SELECT {', '.join(journal.columns)}"
         f" FROM {journal.name} WHERE id <= {upto})"
     )
-    width = len(journal.columns)
-    while found := rows.fetchmany(1000):
-        copy_lines(target, schema, plan, [row[width] for row in found if row[width] is not None])
-        unfit = [tuple(row[:width]) for row in found if row[width] is None]
-        if unfit:
-            put_aside(connection, target, plan, unfit)
+    unfit: list[tuple[Any, ...]] = []
+
+    def fitting() -> Iterator[bytes]:
+        for *key, line in rows:
+            if line is None:
+                unfit.append(tuple(key))
+            else:
+                yield line
+
+    copy_lines(target, schema, plan, fitting())
+    if unfit:
+        put_aside(connection, target, plan, unfit)
 
 
 def forget(connection: Connection, plan: Plan, upto: dict[str, int]) -> None:

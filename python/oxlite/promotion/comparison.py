@@ -83,19 +83,24 @@ def _sum(
     """How many rows fit, the sum of their checksums, and how many do not."""
     count = total = set_aside = 0
     rows = connection.execute(f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}")
-    done = 0
-    while found := rows.fetchmany(_ROWS_AT_ONCE):
-        digests = [
-            hashlib.md5(compared, usedforsecurity=False).digest()
-            for (compared,) in found
-            if compared is not None
-        ]
-        count += len(digests)
-        set_aside += len(found) - len(digests)
-        total += sum(struct.unpack(f">{'q8x' * len(digests)}", b"".join(digests)))
-        done += len(found)
-        tell(done)
+    digests: list[bytes] = []
+    for (compared,) in rows:
+        if compared is None:
+            set_aside += 1
+        else:
+            digests.append(hashlib.md5(compared, usedforsecurity=False).digest())
+        if len(digests) == _ROWS_AT_ONCE:
+            count, total = count + len(digests), total + _sum_of(digests)
+            digests.clear()
+            tell(count + set_aside)
+    count, total = count + len(digests), total + _sum_of(digests)
+    tell(count + set_aside)
     return count, total, set_aside
+
+
+def _sum_of(digests: list[bytes]) -> int:
+    """The sum of their first halves."""
+    return sum(struct.unpack(f">{'q8x' * len(digests)}", b"".join(digests)))
 
 
 def _differences(connection: Connection, target: Target, name: str, plan: TablePlan) -> str:

@@ -13,13 +13,14 @@ from oxlite.promotion.expressions import with_names
 from oxlite.promotion.names import identifier, identifiers, literal
 from oxlite.promotion.plan import Note, Plan, TablePlan
 from oxlite.promotion.rows import ROW_NUMBER
-from oxlite.promotion.source import Column, ForeignKey, Index, Source
+from oxlite.promotion.source import Column, ForeignKey, Index, Source, Table
 from oxlite.promotion.target import Target, is_lost
 
 __all__ = [
     "add_checks",
     "add_foreign_keys",
     "add_indexes",
+    "add_unique_indexes",
     "create_tables",
     "drop_constraint",
     "drop_constraints",
@@ -116,27 +117,59 @@ def _add_default(target: Target, name: str, plan: TablePlan, column: Column) -> 
 
 
 def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
-    """Give a table its keys and indexes, in the transaction that is open.
+    """Give a table its key, and the indexes that are not unique, in the transaction that is open.
 
     Returns:
         Those that PostgreSQL refuses.
     """
     table = plan.table
     name = f"{identifier(schema)}.{identifier(table.name)}"
-    names = [column.name for column in table.columns]
-    notes = []
+    notes: list[Note] = []
     if table.is_by_rowid:
         target.execute(f"CREATE UNIQUE INDEX ON {name} ({ROW_NUMBER})")
     elif table.primary_key:
         target.execute(f"ALTER TABLE {name} ADD PRIMARY KEY ({identifiers(table.primary_key)})")
     for index in table.indexes:
-        sql = _index_sql(name, index, names)
-        refused = "it has no SQL" if sql is None else _tried(target, sql)
-        if refused is not None:
-            what = index.sql or f"UNIQUE ({', '.join(index.columns)})"
-            notes.append(Note("lost", table.name, "", f"{what}: {refused}"))
+        if not index.is_unique:
+            notes += _add_index(target, name, table, index)
     target.execute(f"ANALYZE {name}")
     return notes
+
+
+def add_unique_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
+    """Give a table its unique indexes, as far as it has not got them yet.
+
+    Not before all of it is of one moment: a value may have moved to another row meanwhile.
+
+    Returns:
+        Those that PostgreSQL refuses.
+    """
+    table = plan.table
+    name = f"{identifier(schema)}.{identifier(table.name)}"
+    notes: list[Note] = []
+    for index in table.indexes:
+        if index.is_unique:
+            made = target.execute(
+                "SELECT 1 FROM pg_class WHERE relnamespace = %s::regnamespace AND relname = %s",
+                (identifier(schema), _index_name(table, index)),
+            )
+            if made.fetchone() is None:
+                notes += _add_index(target, name, table, index)
+    return notes
+
+
+def _add_index(target: Target, name: str, table: Table, index: Index) -> Iterator[Note]:
+    sql = _index_sql(name, table, index, [column.name for column in table.columns])
+    refused = "it has no SQL" if sql is None else _tried(target, sql)
+    if refused is not None:
+        what = index.sql or f"UNIQUE ({', '.join(index.columns)})"
+        yield Note("lost", table.name, "", f"{what}: {refused}")
+
+
+def _index_name(table: Table, index: Index) -> str:
+    if index.sql is None:
+        return _cut(f"{table.name}_{'_'.join(index.columns)}", "_key")
+    return _cut(index.name)
 
 
 def add_checks(target: Target, schema: str, plan: Plan) -> list[Note]:
@@ -154,10 +187,11 @@ def add_checks(target: Target, schema: str, plan: Plan) -> list[Note]:
         for number, (name, expression) in enumerate(one.table.checks):
             if _is_implied(one, expression):
                 continue
+            added = f"{identifier(_check(one, number, name))} CHECK"
             refused = _tried(
                 target,
                 f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)} ADD CONSTRAINT"
-                f" {_check(one, number, name)} CHECK ({with_names(expression, names)}) NOT VALID",
+                f" {added} ({with_names(expression, names)}) NOT VALID",
             )
             if refused is not None:
                 text = f"CHECK ({expression}): {refused}"
@@ -166,26 +200,28 @@ def add_checks(target: Target, schema: str, plan: Plan) -> list[Note]:
 
 
 def _check(plan: TablePlan, number: int, name: str) -> str:
-    return identifier(name) if name else _short(f"{plan.table.name}_check{number or ''}")
+    return name or _cut(plan.table.name, f"_check{number or ''}")
 
 
-def _index_sql(table: str, index: Index, names: Sequence[str]) -> str | None:
+def _index_sql(name: str, table: Table, index: Index, names: Sequence[str]) -> str | None:
     unique = "UNIQUE " if index.is_unique else ""
+    of_index = identifier(_index_name(table, index))
     if index.sql is None:
-        return f"ALTER TABLE {table} ADD UNIQUE ({identifiers(index.columns)})"
+        columns = identifiers(index.columns)
+        return f"ALTER TABLE {name} ADD CONSTRAINT {of_index} UNIQUE ({columns})"
     found = re.match(r"\s*CREATE\s+(?:UNIQUE\s+)?INDEX\b.*?\bON\b", index.sql, re.I | re.S)
     start = index.sql.find("(", found.end() if found else 0)
     if found is None or start < 0:
         return None
     # Columns as they stand, with their order; expressions and predicates as PostgreSQL reads them.
     parts = with_names(index.sql[start:], names)
-    return f"CREATE {unique}INDEX {_short(index.name)} ON {table} {parts}"
+    return f"CREATE {unique}INDEX {of_index} ON {name} {parts}"
 
 
-def _short(name: str, suffix: str = "") -> str:
+def _cut(name: str, suffix: str = "") -> str:
     while len((name + suffix).encode()) > _NAME_BYTES:
         name = name[:-1]
-    return identifier(name + suffix)
+    return name + suffix
 
 
 def _is_implied(plan: TablePlan, expression: str) -> bool:
@@ -232,7 +268,8 @@ def _foreign_key_sql(
     )
     return (
         f"ALTER TABLE {identifier(schema)}.{identifier(plan.table.name)} ADD CONSTRAINT"
-        f" {_constraint(plan, number)} FOREIGN KEY ({identifiers(key.columns)}) REFERENCES"
+        f" {identifier(_constraint(plan, number))} FOREIGN KEY"
+        f" ({identifiers(key.columns)}) REFERENCES"
         f" {identifier(schema)}.{identifier(referred)} ({identifiers(key.referred)})"
         f"{actions}{deferred} NOT VALID"
     )
@@ -240,22 +277,39 @@ def _foreign_key_sql(
 
 def _constraint(plan: TablePlan, number: int) -> str:
     columns = "_".join(plan.table.foreign_keys[number].columns)
-    return _short(f"{plan.table.name}_{columns}", f"_fkey{number or ''}")
+    return _cut(f"{plan.table.name}_{columns}", f"_fkey{number or ''}")
 
 
 def drop_constraints(target: Target, schema: str, plan: Plan) -> None:
     """Have none held, of those that ``add_foreign_keys`` and ``add_checks`` make."""
+    for table, name, _, _ in _constraints(target, schema, _made(plan)):
+        drop_constraint(target, schema, table, name)
+
+
+def _made(plan: Plan) -> set[tuple[str, str]]:
+    """The tables and the names of what ``add_foreign_keys`` and ``add_checks`` make."""
+    made = set()
     for one in plan.tables:
-        for number, (name, _) in enumerate(one.table.checks):
-            target.execute(
-                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
-                f" DROP CONSTRAINT IF EXISTS {_check(one, number, name)}"
-            )
-        for number, _ in enumerate(one.table.foreign_keys):
-            target.execute(
-                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
-                f" DROP CONSTRAINT IF EXISTS {_constraint(one, number)}"
-            )
+        keys = [_constraint(one, number) for number, _ in enumerate(one.table.foreign_keys)]
+        checks = [_check(one, number, name) for number, (name, _) in enumerate(one.table.checks)]
+        made |= {(one.table.name, name) for name in (*keys, *checks)}
+    return made
+
+
+def _constraints(
+    target: Target, schema: str, names: set[tuple[str, str]]
+) -> list[tuple[str, str, str, bool]]:
+    """Of some tables' constraints the foreign keys and checks: kind, and whether validated."""
+    return [
+        (table, name, kind, is_valid)
+        for table, name, kind, is_valid in target.execute(
+            "SELECT r.relname, c.conname, c.contype::text, c.convalidated FROM pg_constraint c"
+            " JOIN pg_class r ON r.oid = c.conrelid WHERE c.contype IN ('f', 'c')"
+            " AND r.relnamespace = %s::regnamespace",
+            (identifier(schema),),
+        ).fetchall()
+        if (table, name) in names
+    ]
 
 
 def take_foreign_keys(target: Target, schema: str, plan: Plan) -> list[tuple[str, str, str]]:
@@ -308,20 +362,29 @@ def empty(target: Target, schema: str, plan: Plan) -> None:
             )
 
 
-def validate_constraints(target: Target, schema: str) -> list[Note]:
+def validate_constraints(
+    target: Target, schema: str, plan: Plan, given_back: Iterable[Sequence[str]] | None
+) -> list[Note]:
     """Have it looked whether all rows hold them; writers go on meanwhile.
+
+    Args:
+        target: Where they are.
+        schema: Of the tables.
+        plan: What became of them.
+        given_back: What ``take_foreign_keys`` had taken, of tables that were there before; ``None``
+            where they were made.
 
     Returns:
         Those that some rows break. Such a foreign key is held for new rows; such a check is
         dropped, since it means something else there than here.
     """
     notes = []
-    for table, name, kind in target.execute(
-        "SELECT r.relname, c.conname, c.contype::text FROM pg_constraint c"
-        " JOIN pg_class r ON r.oid = c.conrelid WHERE c.contype IN ('f', 'c')"
-        " AND NOT c.convalidated AND r.relnamespace = %s::regnamespace",
-        (identifier(schema),),
-    ).fetchall():
+    made = _made(plan)
+    if given_back is not None:
+        made = {(table, name) for table, name, _ in given_back}
+    for table, name, kind, is_valid in _constraints(target, schema, made):
+        if is_valid:
+            continue
         altered = f"ALTER TABLE {identifier(schema)}.{identifier(table)}"
         refused = _tried(target, f"{altered} VALIDATE CONSTRAINT {identifier(name)}")
         if refused is None:

@@ -5,6 +5,7 @@ Invariant: a function answers NULL where a value has no place in the type; it ne
 
 import ipaddress
 import json
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -32,7 +33,8 @@ _SCALE_AT_MOST: Final = 16_383
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 """Decimal reads more: ``1_000``, and digits of other scripts."""
 _FINER_THAN_MICROSECONDS: Final = re.compile(r"[.,]\d{7}")
-_NOISE: Final = Decimal("1e-9")
+_NOISE_ULPS: Final = 8
+"""So far is a sum of a few doubles from the number that was meant, at most: 0.1 + 0.2 is 1 ulp."""
 
 
 def register(connection: Connection) -> None:
@@ -97,7 +99,7 @@ def _decimal(value: int | float | str, precision: int | None, scale: int | None)
     if scale is not None and precision is not None:
         with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
             rounded = number.quantize(Decimal(1).scaleb(-scale))
-            noise = _NOISE * max(Decimal(1), abs(number)) if isinstance(value, float) else 0
+            noise = Decimal(_NOISE_ULPS * math.ulp(value)) if isinstance(value, float) else 0
             if abs(rounded - number) > noise or rounded.adjusted() >= precision - scale:
                 return None
         number = rounded

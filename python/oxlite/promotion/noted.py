@@ -28,6 +28,7 @@ __all__ = [
     "note_stage",
     "number_there",
     "read",
+    "refuse_what_is_set_aside",
     "set_aside_count",
 ]
 
@@ -76,6 +77,19 @@ _TABLES: Final = (
     " NOT NULL, is_copied boolean NOT NULL, is_indexed boolean NOT NULL)",
     f"CREATE TABLE {SCHEMA}.set_aside (table_name text, key text, row text)",
 )
+
+
+def refuse_what_is_set_aside(target: Target) -> None:
+    """See that no rows are there that an earlier promotion has set aside.
+
+    Raises:
+        PromotionError: There are.
+    """
+    if target.execute(f"SELECT to_regclass('{SCHEMA}.set_aside')").fetchone() != (None,):
+        raise PromotionError(
+            f"rows that an earlier promotion has set aside are in {SCHEMA}.set_aside: look at them,"
+            f" and then DROP SCHEMA {SCHEMA} CASCADE"
+        )
 
 
 def note(target: Target, noted: Noted) -> None:
@@ -217,9 +231,11 @@ def note_stage(target: Target, noted: Noted, stage: Stage) -> None:
     )
 
 
-def set_aside_count(target: Target) -> int:
-    """How many rows were set aside."""
-    row = target.execute(f"SELECT count(*) FROM {SCHEMA}.set_aside").fetchone()
+def set_aside_count(target: Target, table: str | None = None) -> int:
+    """How many rows were set aside; of one table, or of all."""
+    row = target.execute(
+        f"SELECT count(*) FROM {SCHEMA}.set_aside WHERE coalesce(table_name = %s, true)", (table,)
+    ).fetchone()
     return 0 if row is None else int(row[0])
 
 

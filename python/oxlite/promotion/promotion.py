@@ -48,8 +48,13 @@ _BEGUN, _MOVED, _COPIED = range(3)
 _FEW_NOTES: Final = 1000
 _ROUNDS_AT_MOST: Final = 50
 _TIMEOUT_SECONDS: Final = 60.0
-_PRAGMAS: Final = {"mmap_size": 0, "cache_size": -8192}
-"""Each page is read once: nothing is won by having many of them in memory."""
+_PRAGMAS: Final[dict[str, bool | int | str]] = {
+    "mmap_size": 0,
+    "cache_size": -8192,
+    "synchronous": "FULL",
+}
+"""Each page is read once: nothing is won by having many of them in memory. And that writes are
+refused from now on outlives a loss of power, as what PostgreSQL has does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,8 @@ def examine(database: Path, url: str, settings: Settings, tell: Tell) -> Plan:
             notes += lost
             for one in tried.tables:
                 notes += definition.add_indexes(target, settings.schema, one)
+            for one in tried.tables:
+                notes += definition.add_unique_indexes(target, settings.schema, one)
             notes += definition.add_foreign_keys(target, settings.schema, tried)
             notes += definition.add_checks(target, settings.schema, tried)
             raise _UndoneError
@@ -179,9 +186,16 @@ def promote(
         if number is None:
             if here is not None and here.stage == _COPIED:
                 _forget_here(writer)  # killed when nothing else was left to be done
+            if (
+                here is not None
+                and here.stage == _COPIED
+                and here.target == shown(url)
+                and not cut_over
+            ):
                 names = [table.name for table in source.tables]
                 rows = _counted(target, settings.schema, names)
                 return Promoted(rows, 0, (), None, shown(url))
+            noted.refuse_what_is_set_aside(target)
             with _timed(spent, "looked at"):
                 plan = _planned(reader, target, source, settings, tell)
             report(plan)
@@ -229,7 +243,9 @@ def _tidied(
     where: str,
 ) -> Promoted:
     """The end, after which neither side needs the other: foreign keys looked at, notes dropped."""
-    lost = definition.validate_constraints(target, found.schema)
+    lost = definition.validate_constraints(
+        target, found.schema, found.plan, found.foreign_keys if found.is_existing else None
+    )
     definition.drop_row_numbers(target, found.schema, found.plan)
     set_aside = noted.set_aside_count(target)
     noted.forget(target)
@@ -255,7 +271,7 @@ def abort(database: Path, url: str | None) -> bool:
     """Take back what was begun: tables, notes and triggers on both sides.
 
     Where all was carried over and writes are refused here, PostgreSQL keeps what it has, and the
-    file can be written again.
+    file can be written again. Tables that migrations had made are empty afterwards.
 
     Args:
         database: The file.
@@ -305,6 +321,8 @@ def _abort_there(target: Target, source: Source, here: "_State | None") -> bool:
         if not document["is_existing"]:
             target.execute(definition.dropped(schema, names))
         else:
+            for table, name, _ in document["foreign_keys"]:
+                definition.drop_constraint(target, schema, table, name)
             tables = ", ".join(f"{identifier(schema)}.{identifier(name)}" for name in names)
             target.execute(f"TRUNCATE {tables}")
             definition.give_foreign_keys_back(target, schema, document["foreign_keys"])
@@ -390,6 +408,7 @@ class _Work:
         before = 0
         with self._snapshot():
             upto = self._carry_over(self._reader)
+            self._make_unique()
             for one in self._noted.plan.tables:
                 name = one.table.name
                 rows[name] = compare(
@@ -406,6 +425,17 @@ class _Work:
             self._version = _schema_version(self._reader)
         self._forget(upto)
         return rows
+
+    def _make_unique(self) -> None:
+        """All is of one moment now: what is unique here is so there."""
+        if self._noted.is_existing:
+            return
+        for one in self._noted.plan.tables:
+            with _timed(self._spent, "keys made"), self._target.transaction():
+                lost = definition.add_unique_indexes(self._target, self._noted.schema, one)
+                if lost:
+                    self._noted.notes += map(_written, lost)
+                    noted.note_stage(self._target, self._noted, self._noted.stage)
 
     def end_here(self) -> None:
         """No cut-over: PostgreSQL has what the file had when both were compared."""
@@ -443,14 +473,11 @@ class _Work:
                 continue
             name = identifier(one.table.name)
             (here,) = self._writer.execute(f"SELECT count(*) FROM {name}").fetchone()
-            row = self._target.execute(
-                f"SELECT count(*) + (SELECT count(*) FROM {noted.SCHEMA}.set_aside WHERE"
-                f" table_name = %s) FROM {identifier(self._noted.schema)}.{name}",
-                (one.table.name,),
-            ).fetchone()
-            if row is None or row[0] != here:
+            there = noted.set_aside_count(self._target, one.table.name)
+            there += _counted(self._target, self._noted.schema, [one.table.name])[one.table.name]
+            if there != here:
                 raise VerificationDiffers(
-                    f"{one.table.name!r} has {here:,} rows in SQLite, and {row and row[0]:,} in"
+                    f"{one.table.name!r} has {here:,} rows in SQLite, and {there:,} in"
                     " PostgreSQL, after what was written last: nothing was cut over. Begin anew"
                     " after --abort"
                 )

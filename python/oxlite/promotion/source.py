@@ -171,7 +171,9 @@ def read_source(connection: Connection, *, skipped: Iterable[str] = ()) -> Sourc
             tables.append(_table(connection, name, sql))
     has_sequences = "sqlite_sequence" in left_out
     numbers = connection.execute("SELECT name, seq FROM sqlite_sequence") if has_sequences else ()
-    return Source(tuple(tables), left_out, kept["view"], kept["trigger"], dict(numbers))
+    # Anybody can write there, and what he likes.
+    sequences = {name: number for name, number in numbers if isinstance(number, int)}
+    return Source(tuple(tables), left_out, kept["view"], kept["trigger"], sequences)
 
 
 def read_left_out(connection: Connection, *, skipped: Iterable[str] = ()) -> dict[str, str]:

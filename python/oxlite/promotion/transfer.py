@@ -5,7 +5,7 @@ after the last part, and no row is there twice.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from oxlite.promotion.errors import DoesNotFit
@@ -18,7 +18,6 @@ from oxlite.sqlite3 import Connection
 
 __all__ = ["copy_lines", "copy_table", "key_text", "put_aside"]
 
-_ROWS_AT_ONCE: Final = 500
 _PART_ROWS: Final = 100_000
 _PART_BYTES: Final = 32 << 20
 _WRITE_BYTES: Final = 1 << 20
@@ -63,23 +62,20 @@ def copy_table(
             with target.cursor().copy(into) as copy:
                 waiting: list[bytes] = []
                 size = 0
-                while written < _PART_BYTES:
-                    found = rows.fetchmany(_ROWS_AT_ONCE)
-                    if not found:
-                        break
-                    for row in found:
-                        line = row[-1]
-                        if line is None:
-                            unfit.append(tuple(row[:-1]))
-                        else:
-                            waiting.append(line)
-                            size += len(line)
-                    count += len(found)
-                    after = found[-1][:-1]
+                for *key, line in rows:  # one may be as long as all of a part
+                    after = tuple(key)
+                    count += 1
+                    if line is None:
+                        unfit.append(tuple(key))
+                        continue
+                    waiting.append(line)
+                    size += len(line)
                     if size >= _WRITE_BYTES:
                         copy.write(b"\n".join(waiting) + b"\n")
                         written += size
                         waiting, size = [], 0
+                        if written >= _PART_BYTES:
+                            break
                 if waiting:
                     copy.write(b"\n".join(waiting) + b"\n")
                 is_last = written + size < _PART_BYTES and count < _PART_ROWS
@@ -91,12 +87,13 @@ def copy_table(
             return
 
 
-def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Sequence[bytes]) -> None:
+def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Iterable[bytes]) -> None:
     """Copy some lines, in the transaction that is open."""
     name = f"{identifier(schema)}.{identifier(plan.table.name)}"
     into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
     with target.cursor().copy(into) as copy:
-        copy.write(b"".join(line + b"\n" for line in ready))
+        for line in ready:
+            copy.write(line + b"\n")
 
 
 def put_aside(
