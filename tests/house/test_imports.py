@@ -47,7 +47,7 @@ BELOW: dict[str, set[str]] = {
     | {DOOR, "aio", "bell", "connection", "file_locks", "notifications", "own_tables"},
     "operations": DRIVER | {DOOR, "environment", "file_locks"},
     "replication": DRIVER | {DOOR, "file_locks", "operations"},
-    "promotion": DRIVER | {DOOR, "operations"},
+    "promotion": DRIVER | {DOOR, "operations", "own_tables"},
     "django": DRIVER
     | {DOOR, "arrays", "cable", "cache", "connection", "environment", "notifications"}
     | {"operations", "own_tables", "patterns", "retries", "schema", "tasks"},

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from oxlite.promotion.names import identifier, identifiers, literal
-from oxlite.promotion.noted import set_aside_count
+from oxlite.promotion.names import identifier, identifiers, literal, table_name
+from oxlite.promotion.noted import SCHEMA, set_aside_count
 from oxlite.promotion.plan import Plan, TablePlan
 from oxlite.promotion.rows import key_line, key_there, lines
 from oxlite.promotion.source import Table
@@ -193,7 +193,7 @@ def _delete(
     journal: _Journal,
     upto: int,
 ) -> None:
-    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    name = table_name(schema, plan.table.name)
     keys = key_there(plan)
     target.execute(
         f"CREATE TEMP TABLE changed_keys AS SELECT {identifiers(keys)} FROM {name} WITH NO DATA"
@@ -215,7 +215,7 @@ def _delete(
         )
         while found := noted.fetchmany(_KEYS_AT_ONCE):
             target.execute(
-                "DELETE FROM oxlite_promotion.set_aside WHERE table_name = %s AND key = ANY(%s)",
+                f"DELETE FROM {SCHEMA}.set_aside WHERE table_name = %s AND key = ANY(%s)",
                 (plan.table.name, [key_text(key) for key in found]),
             )
 

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from oxlite.promotion.errors import VerificationDiffers
-from oxlite.promotion.names import identifier
+from oxlite.promotion.names import identifier, table_name
+from oxlite.promotion.noted import set_aside_count
 from oxlite.promotion.plan import TablePlan
 from oxlite.promotion.rows import compared_here, compared_there
 from oxlite.promotion.target import Target
@@ -48,7 +49,7 @@ def compare(
     Raises:
         VerificationDiffers: They are not the same; the message says which rows.
     """
-    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    name = table_name(schema, plan.table.name)
     md5 = f"md5({compared_there(plan)})"
     with ThreadPoolExecutor(1) as beside:  # PostgreSQL counts while this side does
         asked = beside.submit(
@@ -65,14 +66,11 @@ def compare(
             f" PostgreSQL; {_differences(connection, target, name, plan)}. Begin anew after"
             " --abort"
         )
-    kept = target.execute(
-        "SELECT count(*) FROM oxlite_promotion.set_aside WHERE table_name = %s",
-        (plan.table.name,),
-    ).fetchone()
-    if kept is None or kept[0] != set_aside:
+    kept = set_aside_count(target, plan.table.name)
+    if kept != set_aside:
         raise VerificationDiffers(
-            f"of {plan.table.name!r} {set_aside:,} rows do not fit, and"
-            f" {kept[0] if kept else 0:,} were set aside: begin anew after --abort"
+            f"of {plan.table.name!r} {set_aside:,} rows do not fit, and {kept:,} were set aside:"
+            " begin anew after --abort"
         )
     return count
 
@@ -116,11 +114,10 @@ def _differences(connection: Connection, target: Target, name: str, plan: TableP
     every = f"SELECT {compared_here(plan)} FROM {identifier(plan.table.name)}"
     for (compared,) in connection.execute(every):
         if compared is not None:
-            digest = hashlib.md5(compared, usedforsecurity=False)
-            part = digest.hexdigest()[:2]
+            digest = hashlib.md5(compared, usedforsecurity=False).digest()
+            part = digest[:1].hex()
             count, total = here.get(part, (0, 0))
-            number = int.from_bytes(digest.digest()[:8], signed=True)
-            here[part] = (count + 1, total + number)
+            here[part] = (count + 1, total + _sum_of([digest]))
     said: list[str] = []
     for part in sorted(there.keys() | here.keys()):
         if there.get(part) == here.get(part) or len(said) >= _SHOWN:

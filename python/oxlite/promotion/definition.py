@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from oxlite.promotion.expressions import with_names
-from oxlite.promotion.names import identifier, identifiers, literal
+from oxlite.promotion.names import NAME_BYTES, identifier, identifiers, literal, table_name
 from oxlite.promotion.plan import Note, Plan, TablePlan
 from oxlite.promotion.rows import ROW_NUMBER
 from oxlite.promotion.source import Column, ForeignKey, Index, Source, Table
@@ -34,7 +34,6 @@ __all__ = [
     "validate_constraints",
 ]
 
-_NAME_BYTES: Final = 63
 _TRUE_OR_FALSE: Final = re.compile(r'\s*"?(.+?)"?\s+IN\s*\(\s*0\s*,\s*1\s*\)\s*', re.IGNORECASE)
 _IS_JSON: Final = re.compile(r"\bjson_valid\s*\(", re.IGNORECASE)
 
@@ -63,7 +62,7 @@ def create_tables(target: Target, schema: str, plan: Plan) -> tuple[Plan, list[N
     tables = []
     for one in plan.tables:
         table = one.table
-        name = f"{identifier(schema)}.{identifier(table.name)}"
+        name = table_name(schema, table.name)
         parts = []
         for column in table.columns:
             if column.generated is not None:
@@ -123,7 +122,7 @@ def add_indexes(target: Target, schema: str, plan: TablePlan) -> list[Note]:
         Those that PostgreSQL refuses.
     """
     table = plan.table
-    name = f"{identifier(schema)}.{identifier(table.name)}"
+    name = table_name(schema, table.name)
     notes: list[Note] = []
     if table.is_by_rowid:
         target.execute(f"CREATE UNIQUE INDEX ON {name} ({ROW_NUMBER})")
@@ -145,7 +144,7 @@ def add_unique_indexes(target: Target, schema: str, plan: TablePlan) -> list[Not
         Those that PostgreSQL refuses.
     """
     table = plan.table
-    name = f"{identifier(schema)}.{identifier(table.name)}"
+    name = table_name(schema, table.name)
     notes: list[Note] = []
     for index in table.indexes:
         if index.is_unique:
@@ -190,7 +189,7 @@ def add_checks(target: Target, schema: str, plan: Plan) -> list[Note]:
             added = f"{identifier(_check(one, number, name))} CHECK"
             refused = _tried(
                 target,
-                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)} ADD CONSTRAINT"
+                f"ALTER TABLE {table_name(schema, one.table.name)} ADD CONSTRAINT"
                 f" {added} ({with_names(expression, names)}) NOT VALID",
             )
             if refused is not None:
@@ -219,7 +218,7 @@ def _index_sql(name: str, table: Table, index: Index, names: Sequence[str]) -> s
 
 
 def _cut(name: str, suffix: str = "") -> str:
-    while len((name + suffix).encode()) > _NAME_BYTES:
+    while len((name + suffix).encode()) > NAME_BYTES:
         name = name[:-1]
     return name + suffix
 
@@ -267,10 +266,10 @@ def _foreign_key_sql(
         if action != "NO ACTION"
     )
     return (
-        f"ALTER TABLE {identifier(schema)}.{identifier(plan.table.name)} ADD CONSTRAINT"
+        f"ALTER TABLE {table_name(schema, plan.table.name)} ADD CONSTRAINT"
         f" {identifier(_constraint(plan, number))} FOREIGN KEY"
         f" ({identifiers(key.columns)}) REFERENCES"
-        f" {identifier(schema)}.{identifier(referred)} ({identifiers(key.referred)})"
+        f" {table_name(schema, referred)} ({identifiers(key.referred)})"
         f"{actions}{deferred} NOT VALID"
     )
 
@@ -336,7 +335,7 @@ def give_foreign_keys_back(target: Target, schema: str, taken: Iterable[Sequence
         drop_constraint(target, schema, table, name)
         not_valid = "" if sql.endswith("NOT VALID") else " NOT VALID"
         target.execute(
-            f"ALTER TABLE {identifier(schema)}.{identifier(table)} ADD CONSTRAINT"
+            f"ALTER TABLE {table_name(schema, table)} ADD CONSTRAINT"
             f" {identifier(name)} {sql}{not_valid}"
         )
 
@@ -344,20 +343,19 @@ def give_foreign_keys_back(target: Target, schema: str, taken: Iterable[Sequence
 def drop_constraint(target: Target, schema: str, table: str, name: str) -> None:
     """Drop a constraint, if it is there."""
     target.execute(
-        f"ALTER TABLE {identifier(schema)}.{identifier(table)} DROP CONSTRAINT IF EXISTS"
-        f" {identifier(name)}"
+        f"ALTER TABLE {table_name(schema, table)} DROP CONSTRAINT IF EXISTS {identifier(name)}"
     )
 
 
 def empty(target: Target, schema: str, plan: Plan) -> None:
     """Delete what migrations have put into tables that were there before."""
-    names = ", ".join(f"{identifier(schema)}.{identifier(one.table.name)}" for one in plan.tables)
+    names = ", ".join(table_name(schema, one.table.name) for one in plan.tables)
     if names:
         target.execute(f"TRUNCATE {names} RESTART IDENTITY")
     for one in plan.tables:
         if one.table.is_by_rowid:
             target.execute(
-                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
+                f"ALTER TABLE {table_name(schema, one.table.name)}"
                 f" ADD {ROW_NUMBER} bigint NOT NULL UNIQUE"
             )
 
@@ -385,7 +383,7 @@ def validate_constraints(
     for table, name, kind, is_valid in _constraints(target, schema, made):
         if is_valid:
             continue
-        altered = f"ALTER TABLE {identifier(schema)}.{identifier(table)}"
+        altered = f"ALTER TABLE {table_name(schema, table)}"
         refused = _tried(target, f"{altered} VALIDATE CONSTRAINT {identifier(name)}")
         if refused is None:
             continue
@@ -405,7 +403,7 @@ def set_sequences(target: Target, schema: str, plan: Plan, source: Source) -> No
             if one.table.row_key is not None
             else [column.name for column in one.columns]
         )
-        table = f"{identifier(schema)}.{identifier(one.table.name)}"
+        table = table_name(schema, one.table.name)
         for name in names:
             row = target.execute("SELECT pg_get_serial_sequence(%s, %s)", (table, name)).fetchone()
             if row is None or row[0] is None:
@@ -423,7 +421,7 @@ def drop_row_numbers(target: Target, schema: str, plan: Plan) -> None:
     for one in plan.tables:
         if one.table.is_by_rowid:
             target.execute(
-                f"ALTER TABLE {identifier(schema)}.{identifier(one.table.name)}"
+                f"ALTER TABLE {table_name(schema, one.table.name)}"
                 f" DROP COLUMN IF EXISTS {ROW_NUMBER}"
             )
 
@@ -444,5 +442,5 @@ def _tried(target: Target, sql: str) -> str | None:
 
 def dropped(schema: str, names: Iterable[str]) -> str:
     """What takes tables away, in SQL."""
-    tables = ", ".join(f"{identifier(schema)}.{identifier(name)}" for name in names)
+    tables = ", ".join(table_name(schema, name) for name in names)
     return f"DROP TABLE IF EXISTS {tables} CASCADE"

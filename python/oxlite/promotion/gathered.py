@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from oxlite.promotion.forms import bare, form_of
-from oxlite.promotion.names import identifier, identifiers
+from oxlite.promotion.names import identifier, identifiers, table_name
 from oxlite.promotion.origin import OriginTable
 from oxlite.promotion.source import ForeignKey
 from oxlite.promotion.target import Target
@@ -92,7 +92,7 @@ def _select(schema: str, table: OriginTable) -> str:
         for column in table.columns
     )
     only = "" if table.is_partitioned else "ONLY "
-    return f"SELECT {values} FROM {only}{identifier(schema)}.{identifier(table.name)} AS t"
+    return f"SELECT {values} FROM {only}{table_name(schema, table.name)} AS t"
 
 
 def _read(

@@ -6,7 +6,7 @@ Invariant: it changes in the transactions in which the data does.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from oxlite.promotion.errors import PromotionError
 from oxlite.promotion.plan import ColumnPlan, Plan, TablePlan
@@ -18,14 +18,14 @@ __all__ = [
     "SCHEMA",
     "Noted",
     "Progress",
-    "Stage",
     "changed",
+    "document_there",
     "forget",
     "key_of",
     "note",
     "note_indexed",
+    "note_lost",
     "note_part",
-    "note_stage",
     "number_there",
     "read",
     "refuse_what_is_set_aside",
@@ -33,11 +33,6 @@ __all__ = [
 ]
 
 SCHEMA: Final = "oxlite_promotion"
-
-Stage: TypeAlias = Literal["copying", "following", "complete"]
-"""``copying``: not all rows are there; ``following``: they are, and what is written since is
-carried over; ``complete``: no more is carried over."""
-
 
 Progress: TypeAlias = tuple[str | None, int, bool, bool]
 
@@ -48,7 +43,6 @@ class Noted:
 
     Attributes:
         number: What the file knows it by.
-        stage: How far all of it has come.
         schema: Of the tables.
         is_existing: Whether they were there before.
         skipped: Tables that are left out because somebody said so.
@@ -60,7 +54,6 @@ class Noted:
     """
 
     number: str
-    stage: Stage
     schema: str
     is_existing: bool
     skipped: list[str]
@@ -72,7 +65,7 @@ class Noted:
 
 _TABLES: Final = (
     f"CREATE SCHEMA {SCHEMA}",
-    f"CREATE TABLE {SCHEMA}.promotion (number text, stage text, document jsonb)",
+    f"CREATE TABLE {SCHEMA}.promotion (number text, document jsonb)",
     f"CREATE TABLE {SCHEMA}.progress (table_name text PRIMARY KEY, last_key text, rows bigint"
     " NOT NULL, is_copied boolean NOT NULL, is_indexed boolean NOT NULL)",
     f"CREATE TABLE {SCHEMA}.set_aside (table_name text, key text, row text)",
@@ -97,8 +90,8 @@ def note(target: Target, noted: Noted) -> None:
     for sql in _TABLES:
         target.execute(sql)
     target.execute(
-        f"INSERT INTO {SCHEMA}.promotion VALUES (%s, %s, %s)",
-        (noted.number, noted.stage, json.dumps(_document(noted))),
+        f"INSERT INTO {SCHEMA}.promotion VALUES (%s, %s)",
+        (noted.number, json.dumps(_document(noted))),
     )
     for one in noted.plan.tables:
         target.execute(
@@ -138,22 +131,20 @@ def _document(noted: Noted) -> dict[str, Any]:
 
 def number_there(target: Target) -> str | None:
     """What the promotion is known by that is noted there; ``None`` if none is."""
-    found = target.execute("SELECT to_regclass('oxlite_promotion.promotion')").fetchone()
+    found = target.execute(f"SELECT to_regclass('{SCHEMA}.promotion')").fetchone()
     if found is None or found[0] is None:
         return None
     row = target.execute(f"SELECT number FROM {SCHEMA}.promotion").fetchone()
     return None if row is None else str(row[0])
 
 
-def read(target: Target, source: Source) -> Noted:
-    """What is noted.
+def read(target: Target, number: str, source: Source) -> Noted:
+    """What is noted of the promotion of a number.
 
     Raises:
         PromotionError: The file's tables are no longer what they were.
     """
-    row = target.execute(f"SELECT number, stage, document FROM {SCHEMA}.promotion").fetchone()
-    assert row is not None
-    number, stage, document = row
+    document = document_there(target)
     tables = {table.name: table for table in source.tables}
     plans = []
     for one in document["tables"]:
@@ -177,7 +168,6 @@ def read(target: Target, source: Source) -> Noted:
     }
     return Noted(
         number,
-        stage,
         document["schema"],
         document["is_existing"],
         document["skipped"],
@@ -222,13 +212,9 @@ def note_indexed(target: Target, table: str) -> None:
     )
 
 
-def note_stage(target: Target, noted: Noted, stage: Stage) -> None:
-    """Note how far all of it has come, and what was lost, in the transaction that is open."""
-    noted.stage = stage
-    target.execute(
-        f"UPDATE {SCHEMA}.promotion SET stage = %s, document = %s",
-        (stage, json.dumps(_document(noted))),
-    )
+def note_lost(target: Target, noted: Noted) -> None:
+    """Note what was lost on the way, in the transaction that is open."""
+    target.execute(f"UPDATE {SCHEMA}.promotion SET document = %s", (json.dumps(_document(noted)),))
 
 
 def set_aside_count(target: Target, table: str | None = None) -> int:
@@ -237,6 +223,14 @@ def set_aside_count(target: Target, table: str | None = None) -> int:
         f"SELECT count(*) FROM {SCHEMA}.set_aside WHERE coalesce(table_name = %s, true)", (table,)
     ).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def document_there(target: Target) -> dict[str, Any]:
+    """What is noted, as it stands there, of the promotion that ``number_there`` has found."""
+    row = target.execute(f"SELECT document FROM {SCHEMA}.promotion").fetchone()
+    assert row is not None
+    document: dict[str, Any] = row[0]
+    return document
 
 
 def forget(target: Target) -> None:

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from oxlite.promotion.choice import candidates, is_by_content, is_lossless
 from oxlite.promotion.errors import PromotionError
+from oxlite.promotion.names import NAME_BYTES
 from oxlite.promotion.overrides import Misfits, Overrides
 from oxlite.promotion.source import Column, Source, Table
 from oxlite.promotion.survey import (
@@ -25,8 +26,6 @@ from oxlite.sqlite3 import Connection
 __all__ = ["ColumnPlan", "Note", "Plan", "TablePlan", "Tell", "make_plan"]
 
 _SHOWN: Final = 5
-_NAME_BYTES: Final = 63
-"""https://www.postgresql.org/docs/current/sql-syntax-lexical.html#SQL-SYNTAX-IDENTIFIERS"""
 
 Tell: TypeAlias = Callable[[str, int, int], object]
 
@@ -167,9 +166,9 @@ def _plan_table(
                 f"the table {table.name!r} has an empty name, or a column with one, and PostgreSQL"
                 " has no such names: rename it first"
             )
-        if len(name.encode()) > _NAME_BYTES:
+        if len(name.encode()) > NAME_BYTES:
             raise PromotionError(
-                f"{name!r} is longer than PostgreSQL's names may be ({_NAME_BYTES} bytes): rename"
+                f"{name!r} is longer than PostgreSQL's names may be ({NAME_BYTES} bytes): rename"
                 " it first"
             )
     asked: dict[str, list[Type]] = {}

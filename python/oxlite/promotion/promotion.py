@@ -24,14 +24,16 @@ from typing import Final, Literal, cast
 
 import oxlite
 from oxlite import sqlite3
+from oxlite.own_tables import in_transaction
 from oxlite.promotion import changes, definition, noted
 from oxlite.promotion.comparison import compare
 from oxlite.promotion.errors import DoesNotFit, PromotionError, VerificationDiffers
 from oxlite.promotion.functions import register
-from oxlite.promotion.names import identifier
+from oxlite.promotion.names import identifier, table_name
 from oxlite.promotion.noted import Noted
 from oxlite.promotion.overrides import Misfits, Overrides
 from oxlite.promotion.plan import Note, Plan, Tell, make_plan
+from oxlite.promotion.rows import ROW_NUMBER
 from oxlite.promotion.source import Source, read_declarations, read_left_out, read_source
 from oxlite.promotion.target import Target, connected, is_lost, shown
 from oxlite.promotion.transfer import copy_table
@@ -186,15 +188,10 @@ def promote(
         if number is None:
             if here is not None and here.stage == _COPIED:
                 _forget_here(writer)  # killed when nothing else was left to be done
-            if (
-                here is not None
-                and here.stage == _COPIED
-                and here.target == shown(url)
-                and not cut_over
-            ):
-                names = [table.name for table in source.tables]
-                rows = _counted(target, settings.schema, names)
-                return Promoted(rows, 0, (), None, shown(url))
+                if here.target == shown(url) and not cut_over:
+                    names = [table.name for table in source.tables]
+                    rows = _counted(target, settings.schema, names)
+                    return Promoted(rows, 0, (), None, shown(url))
             noted.refuse_what_is_set_aside(target)
             with _timed(spent, "looked at"):
                 plan = _planned(reader, target, source, settings, tell)
@@ -203,7 +200,7 @@ def promote(
                 raise DoesNotFit(_in_the_way(plan))
             found = _begin(writer, target, plan, settings, shown(url))
         else:
-            found = noted.read(target, source)
+            found = noted.read(target, number, source)
             if here is not None and here.stage != _BEGUN:
                 if cut_over and here.stage == _COPIED:
                     raise PromotionError(
@@ -250,7 +247,7 @@ def _tidied(
     set_aside = noted.set_aside_count(target)
     noted.forget(target)
     if seconds is None:
-        with _transaction(writer):
+        with in_transaction(writer):
             here = _state(writer)
             if here is not None and here.stage == _COPIED:
                 writer.execute(f"DROP TABLE {changes.STATE}")
@@ -262,7 +259,7 @@ def _counted(target: Target, schema: str, names: Iterable[str]) -> dict[str, int
     """How many rows tables have in PostgreSQL."""
     counts = {}
     for name in names:
-        sql = f"SELECT count(*) FROM {identifier(schema)}.{identifier(name)}"
+        sql = f"SELECT count(*) FROM {table_name(schema, name)}"
         counts[name] = int(target.execute(sql).fetchall()[0][0])
     return counts
 
@@ -290,31 +287,29 @@ def abort(database: Path, url: str | None) -> bool:
         if url is not None and (here is None or here.stage != _MOVED):
             with connected(url) as target:
                 _lock(target)
-                was_there = _abort_there(target, read_source(writer), here)
+                was_there = _abort_there(target, here)
         if here is not None:
             _forget_here(writer)
         return was_there or here is not None
 
 
 def _forget_here(writer: Connection) -> None:
-    with _transaction(writer):
+    with in_transaction(writer):
         changes.end_journal(writer)
         changes.lift_refusal(writer)
         writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
 
 
-def _abort_there(target: Target, source: Source, here: "_State | None") -> bool:
-    row = None
-    if target.execute("SELECT to_regclass('oxlite_promotion.promotion')").fetchone() != (None,):
-        row = target.execute("SELECT number, document FROM oxlite_promotion.promotion").fetchone()
-    if row is None:
+def _abort_there(target: Target, here: "_State | None") -> bool:
+    number = noted.number_there(target)
+    if number is None:
         return False
-    number, document = row
     if here is None or here.number != number:
         raise PromotionError(
             f"PostgreSQL holds a promotion of another file: take that one back, or drop its schema"
             f" {noted.SCHEMA}"
         )
+    document = noted.document_there(target)
     schema = document["schema"]
     names = [one["name"] for one in document["tables"]]
     with target.transaction():
@@ -323,13 +318,12 @@ def _abort_there(target: Target, source: Source, here: "_State | None") -> bool:
         else:
             for table, name, _ in document["foreign_keys"]:
                 definition.drop_constraint(target, schema, table, name)
-            tables = ", ".join(f"{identifier(schema)}.{identifier(name)}" for name in names)
+            tables = ", ".join(table_name(schema, name) for name in names)
             target.execute(f"TRUNCATE {tables}")
             definition.give_foreign_keys_back(target, schema, document["foreign_keys"])
             for name in names:
                 target.execute(
-                    f"ALTER TABLE {identifier(schema)}.{identifier(name)}"
-                    " DROP COLUMN IF EXISTS oxlite_rowid"
+                    f"ALTER TABLE {table_name(schema, name)} DROP COLUMN IF EXISTS {ROW_NUMBER}"
                 )
         target.execute(f"DROP SCHEMA {noted.SCHEMA} CASCADE")
     return True
@@ -386,9 +380,7 @@ class _Work:
                         lost = definition.add_indexes(self._target, schema, one)
                         self._noted.notes += map(_written, lost)
                     noted.note_indexed(self._target, name)
-                    noted.note_stage(self._target, self._noted, "copying")
-        with self._target.transaction():
-            noted.note_stage(self._target, self._noted, "following")
+                    noted.note_lost(self._target, self._noted)
 
     def follow(self) -> None:
         """Carry over what was written since, until little is left."""
@@ -435,13 +427,13 @@ class _Work:
                 lost = definition.add_unique_indexes(self._target, self._noted.schema, one)
                 if lost:
                     self._noted.notes += map(_written, lost)
-                    noted.note_stage(self._target, self._noted, self._noted.stage)
+                    noted.note_lost(self._target, self._noted)
 
     def end_here(self) -> None:
         """No cut-over: PostgreSQL has what the file had when both were compared."""
         with self._target.transaction():
             self._finish(self._source)
-        with _transaction(self._writer):
+        with in_transaction(self._writer):
             changes.end_journal(self._writer)
             self._writer.execute(f"UPDATE {changes.STATE} SET stage = {_COPIED}")
 
@@ -450,7 +442,7 @@ class _Work:
         self.follow()
         self._tell("cut-over", 0, 0)
         began = time.monotonic()
-        with _transaction(self._writer):
+        with in_transaction(self._writer):
             began = time.monotonic()  # others waited for no more than this
             with self._target.transaction():
                 upto = self._carry_over(self._writer)
@@ -492,7 +484,7 @@ class _Work:
             lost = definition.add_foreign_keys(self._target, schema, plan)
             lost += definition.add_checks(self._target, schema, plan)
             self._noted.notes += map(_written, lost)
-        noted.note_stage(self._target, self._noted, "complete")
+        noted.note_lost(self._target, self._noted)
 
     def _carry_over(self, connection: Connection) -> dict[str, int]:
         """What was noted until now; ``connection`` is in a transaction."""
@@ -531,7 +523,7 @@ class _Work:
 
     def _forget(self, upto: dict[str, int]) -> None:
         if upto:
-            with _transaction(self._writer):
+            with in_transaction(self._writer):
                 changes.forget(self._writer, self._noted.plan, upto)
 
     @contextmanager
@@ -570,7 +562,7 @@ def _schema_version(connection: Connection) -> int:
 def _begin(writer: Connection, target: Target, plan: Plan, settings: Settings, where: str) -> Noted:
     """Note what is written from now on, and make the tables."""
     number = uuid.uuid4().hex
-    with _transaction(writer):
+    with in_transaction(writer):
         # Of one that was killed before PostgreSQL knew of it.
         changes.end_journal(writer)
         writer.execute(f"DROP TABLE IF EXISTS {changes.STATE}")
@@ -601,7 +593,6 @@ def _begin_there(target: Target, plan: Plan, settings: Settings, number: str) ->
         }
         found = Noted(
             number,
-            "copying",
             settings.schema,
             settings.is_existing,
             sorted(settings.overrides.skipped),
@@ -710,15 +701,3 @@ def _as_text(raw: bytes) -> str | None:
         return raw.decode()
     except UnicodeDecodeError:
         return None
-
-
-@contextmanager
-def _transaction(connection: Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

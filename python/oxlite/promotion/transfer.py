@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from oxlite.promotion.errors import DoesNotFit
-from oxlite.promotion.names import identifier, identifiers, literal
+from oxlite.promotion.names import identifier, identifiers, literal, table_name
+from oxlite.promotion.noted import SCHEMA
 from oxlite.promotion.plan import TablePlan
 from oxlite.promotion.rows import columns_there, lines
 from oxlite.promotion.survey import key_expressions
@@ -48,7 +49,7 @@ def copy_table(
     keys = key_expressions(plan.table)
     order = ", ".join(keys)
     marks = ", ".join("?" for _ in keys)
-    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    name = table_name(schema, plan.table.name)
     into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
     while True:
         where = "" if after is None else f" WHERE ({order}) > ({marks})"
@@ -89,7 +90,7 @@ def copy_table(
 
 def copy_lines(target: Target, schema: str, plan: TablePlan, ready: Iterable[bytes]) -> None:
     """Copy some lines, in the transaction that is open."""
-    name = f"{identifier(schema)}.{identifier(plan.table.name)}"
+    name = table_name(schema, plan.table.name)
     into = f"COPY {name} ({identifiers(columns_there(plan))}) FROM STDIN"
     with target.cursor().copy(into) as copy:
         for line in ready:
@@ -144,7 +145,7 @@ def put_aside(
                 key,
             ).fetchone()
         target.execute(
-            "INSERT INTO oxlite_promotion.set_aside (table_name, key, row) VALUES (%s, %s, %s)",
+            f"INSERT INTO {SCHEMA}.set_aside (table_name, key, row) VALUES (%s, %s, %s)",
             (plan.table.name, key_text(key), written),
         )
 
