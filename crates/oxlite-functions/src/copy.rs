@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::Write;
 
+use crate::Argument;
 use crate::calendar::Date;
 
 /// A text as a column of a line of COPY: backslashes, tabs and line ends are escaped.
@@ -39,21 +40,6 @@ pub fn column(text: &[u8]) -> Option<Cow<'_, [u8]>> {
 
 fn is_special(byte: u8) -> bool {
     matches!(byte, 0 | b'\\' | b'\t' | b'\n' | b'\r')
-}
-
-/// A value, as SQLite has it.
-#[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
-    /// No value.
-    Null,
-    /// A number without fraction.
-    Integer(i64),
-    /// A number.
-    Real(f64),
-    /// A text, nominally UTF-8.
-    Text(&'a [u8]),
-    /// Bytes.
-    Blob(&'a [u8]),
 }
 
 /// What a row is written for.
@@ -103,7 +89,7 @@ const WHOLE_DOUBLE: i64 = 1 << 53;
 pub fn row<'a>(
     kinds: &str,
     form: Form,
-    mut value: impl FnMut(usize) -> Option<Value<'a>>,
+    mut value: impl FnMut(usize) -> Option<Argument<'a>>,
     row: &mut Vec<u8>,
 ) -> Option<()> {
     let mut letters = kinds.bytes();
@@ -122,8 +108,8 @@ pub fn row<'a>(
             row.push(form.separator());
         }
         match value(index)? {
-            Value::Null if letter == b'x' => return None,
-            Value::Null => row.extend_from_slice(form.null()),
+            Argument::Null if letter == b'x' => return None,
+            Argument::Null => row.extend_from_slice(form.null()),
             value => append(letter, most, form, value, row)?,
         }
         index += 1;
@@ -131,18 +117,24 @@ pub fn row<'a>(
     Some(())
 }
 
-fn append(letter: u8, most: usize, form: Form, value: Value<'_>, row: &mut Vec<u8>) -> Option<()> {
+fn append(
+    letter: u8,
+    most: usize,
+    form: Form,
+    value: Argument<'_>,
+    row: &mut Vec<u8>,
+) -> Option<()> {
     match (letter, value) {
-        (b's', Value::Integer(integer)) => push(row, i16::try_from(integer).ok()?),
-        (b'i', Value::Integer(integer)) => push(row, i32::try_from(integer).ok()?),
-        (b'l', Value::Integer(integer)) => push(row, integer),
-        (b'r', Value::Real(real)) => push_real(row, form, real),
-        (b'r', Value::Integer(integer)) if (-WHOLE_DOUBLE..=WHOLE_DOUBLE).contains(&integer) => {
+        (b's', Argument::Integer(integer)) => push(row, i16::try_from(integer).ok()?),
+        (b'i', Argument::Integer(integer)) => push(row, i32::try_from(integer).ok()?),
+        (b'l', Argument::Integer(integer)) => push(row, integer),
+        (b'r', Argument::Real(real)) => push_real(row, form, real),
+        (b'r', Argument::Integer(integer)) if (-WHOLE_DOUBLE..=WHOLE_DOUBLE).contains(&integer) => {
             push_real(row, form, integer as f64);
         }
-        (b'o', Value::Integer(0)) => row.push(b'f'),
-        (b'o', Value::Integer(1)) => row.push(b't'),
-        (b't' | b'v', Value::Text(text)) => {
+        (b'o', Argument::Integer(0)) => row.push(b'f'),
+        (b'o', Argument::Integer(1)) => row.push(b't'),
+        (b't' | b'v', Argument::Text(text)) => {
             let escaped = column(text)?;
             if most < text.len() && most < std::str::from_utf8(text).ok()?.chars().count() {
                 return None;
@@ -152,35 +144,35 @@ fn append(letter: u8, most: usize, form: Form, value: Value<'_>, row: &mut Vec<u
                 Form::Compared => text,
             });
         }
-        (b'b', Value::Blob(bytes)) => {
+        (b'b', Argument::Blob(bytes)) => {
             if form == Form::Copied {
                 row.extend_from_slice(b"\\\\x");
             }
             push_hexadecimal(row, bytes, b"0123456789ABCDEF");
         }
-        (b'd', Value::Text(text)) => {
+        (b'd', Argument::Text(text)) => {
             date(text)?;
             row.extend_from_slice(text);
         }
-        (b'h', Value::Text(text)) => {
+        (b'h', Argument::Text(text)) => {
             time(text)?;
             match form {
                 Form::Copied => row.extend_from_slice(text),
                 Form::Compared => push_padded(row, text, 15),
             }
         }
-        (b'm' | b'z', Value::Text(text)) => {
+        (b'm' | b'z', Argument::Text(text)) => {
             push_moment(row, text)?;
             if letter == b'z' && form == Form::Copied {
                 row.extend_from_slice(b"+00");
             }
         }
-        (b'u', Value::Text(text)) => push_uuid(row, text)?,
-        (b'u', Value::Blob(bytes)) if bytes.len() == 16 => {
+        (b'u', Argument::Text(text)) => push_uuid(row, text)?,
+        (b'u', Argument::Blob(bytes)) if bytes.len() == 16 => {
             push_hexadecimal(row, bytes, b"0123456789abcdef");
         }
-        (b'x', Value::Text(text)) => row.extend_from_slice(text),
-        (b'x', Value::Integer(integer)) => push(row, integer),
+        (b'x', Argument::Text(text)) => row.extend_from_slice(text),
+        (b'x', Argument::Integer(integer)) => push(row, integer),
         _ => return None,
     }
     Some(())
@@ -303,7 +295,7 @@ mod tests {
         assert_eq!(escaped("\n\n"), "\\n\\n");
     }
 
-    fn written(kinds: &str, form: Form, values: &[Value<'_>]) -> Option<String> {
+    fn written(kinds: &str, form: Form, values: &[Argument<'_>]) -> Option<String> {
         let mut made = Vec::new();
         row(kinds, form, |index| values.get(index).copied(), &mut made)?;
         Some(String::from_utf8(made).expect("is UTF-8"))
@@ -311,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_row_is_written_for_copy_and_to_be_compared() {
-        use Value::{Blob, Integer, Null, Real, Text};
+        use Argument::{Blob, Integer, Null, Real, Text};
         let values = [
             Integer(-7),
             Real(0.1),
@@ -347,8 +339,8 @@ mod tests {
 
     #[test]
     fn what_does_not_certainly_fit_is_not_written() {
-        use Value::{Blob, Integer, Null, Real, Text};
-        let cases: &[(&str, Value<'_>)] = &[
+        use Argument::{Blob, Integer, Null, Real, Text};
+        let cases: &[(&str, Argument<'_>)] = &[
             ("s", Integer(32768)),
             ("i", Integer(1 << 31)),
             ("l", Text(b"1")),

@@ -31,7 +31,7 @@ pub enum Argument<'a> {
     /// A text, nominally UTF-8.
     Text(&'a [u8]),
     /// Bytes.
-    Blob,
+    Blob(&'a [u8]),
 }
 
 /// A result.

@@ -45,6 +45,6 @@ mod tests {
         let (left, right) = (Argument::Integer(i64::MIN), Argument::Integer(i64::MAX));
         assert_eq!(exclusive_or(left, right), Some(Answer::Integer(-1)));
         assert_eq!(exclusive_or(left, Argument::Real(1.0)), None);
-        assert_eq!(exclusive_or(Argument::Blob, right), None);
+        assert_eq!(exclusive_or(Argument::Blob(b""), right), None);
     }
 }

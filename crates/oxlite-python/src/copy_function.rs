@@ -3,11 +3,12 @@
 //!
 //! Invariant: they are NULL for what does not certainly fit; they never fail but for memory.
 
-use oxlite_functions::copy::{self, Form, Value};
+use oxlite_functions::copy::{self, Form};
 use oxlite_sqlite::{FunctionContext, Scalar, ValueRef};
 use pyo3::prelude::*;
 
 use crate::connection::{Connection, c_name};
+use crate::native_function::argument;
 
 /// As many arguments as there are.
 const ANY: i32 = -1;
@@ -54,7 +55,7 @@ fn row(form: Form) -> Scalar {
         let mut made = Vec::new();
         let is_made = match context.argument(0) {
             Ok(ValueRef::Text(kinds)) => std::str::from_utf8(kinds).is_ok_and(|kinds| {
-                let value = |index| value(context, index + 1);
+                let value = |index| argument(context, index + 1);
                 copy::row(kinds, form, value, &mut made).is_some()
             }),
             _ => false,
@@ -63,15 +64,5 @@ fn row(form: Form) -> Scalar {
             true => ValueRef::Text(&made),
             false => ValueRef::Null,
         });
-    })
-}
-
-fn value<'a>(context: &'a FunctionContext<'_>, index: usize) -> Option<Value<'a>> {
-    Some(match context.argument(index).ok()? {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(integer) => Value::Integer(integer),
-        ValueRef::Real(real) => Value::Real(real),
-        ValueRef::Text(text) => Value::Text(text),
-        ValueRef::Blob(bytes) => Value::Blob(bytes),
     })
 }

@@ -70,6 +70,6 @@ pub(crate) fn argument<'a>(context: &'a FunctionContext<'_>, index: usize) -> Op
         ValueRef::Integer(integer) => Argument::Integer(integer),
         ValueRef::Real(real) => Argument::Real(real),
         ValueRef::Text(text) => Argument::Text(text),
-        ValueRef::Blob(_) => Argument::Blob,
+        ValueRef::Blob(bytes) => Argument::Blob(bytes),
     })
 }
