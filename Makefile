@@ -17,7 +17,7 @@ QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4
 SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants site site-serve
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -29,7 +29,7 @@ $(VENV)/.ready: pyproject.toml | prerequisites
 	@echo "Setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --upgrade pip
-	@$(BIN)/python -m pip install --group dev --group peers
+	@$(BIN)/python -m pip install --group dev --group peers --group site
 	@touch $@
 
 setup: $(VENV)/.ready ## Create .venv with everything the project needs
@@ -150,6 +150,14 @@ lint: build ## Check formatting, lints and types
 	$(BIN)/ruff format --check python tests scripts examples
 	$(BIN)/ruff check python tests scripts examples
 	$(BIN)/mypy
+
+site: build ## Build the documentation into target/site: a broken link or a page in no menu is an error
+	@NO_MKDOCS_2_WARNING=1 scripts/quietly.sh target/site.log $(BIN)/python -m mkdocs build --strict
+	@echo "The site: target/site ('make site-serve' shows it, with its search)"
+
+site-serve: site ## Build the documentation and show it in a browser: PORT=8000
+	@echo "http://127.0.0.1:$(or $(PORT),8000)/ until Ctrl-C"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory target/site $(or $(PORT),8000) 2>/dev/null
 
 fmt: setup ## Format everything
 	cargo fmt
