@@ -4,6 +4,7 @@
 import ast
 import inspect
 import textwrap
+import types
 from pathlib import Path
 
 from oxlite import _native
@@ -15,7 +16,8 @@ Documented = ast.ClassDef | ast.FunctionDef
 
 
 def with_docstrings(text: str) -> str:
-    """A stub in which every class, function, method and property that has a docstring says it."""
+    """A stub in which what has a docstring says it: classes, functions, methods, attributes."""
+    text = _with_attributes(text)
     lines = text.splitlines(keepends=True)
     for node, document in reversed(_documented(ast.parse(text).body, _native)):
         first = node.body[0]
@@ -29,6 +31,24 @@ def with_docstrings(text: str) -> str:
             row = first.lineno - 1
             lines[row] = f"{lines[row][: first.col_offset].rstrip()}\n"
             lines.insert(row + 1, said)
+    return "".join(lines)
+
+
+def _with_attributes(text: str) -> str:
+    """A stub in which the attributes of classes that can be set have their docstrings below."""
+    lines = text.splitlines(keepends=True)
+    classes = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
+    for node in reversed(classes):
+        there = vars(getattr(_native, node.name, object))
+        for one, after in reversed([*zip(node.body, [*node.body[1:], None], strict=True)]):
+            if not isinstance(one, ast.AnnAssign) or not isinstance(one.target, ast.Name):
+                continue
+            thing = there.get(one.target.id)
+            if isinstance(thing, types.GetSetDescriptorType) and thing.__doc__:
+                if after is not None and _is_docstring(after):
+                    del lines[after.lineno - 1 : after.end_lineno]
+                indent = " " * one.col_offset
+                lines.insert(one.lineno, f"{indent}{_quoted(thing.__doc__, indent)}\n")
     return "".join(lines)
 
 

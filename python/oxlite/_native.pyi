@@ -308,14 +308,22 @@ __all__ = [
 ]
 
 __version__: str
+"""The version of Oxlite."""
 sqlite_version: str
+"""The version of the SQLite inside, as a string."""
 sqlite_source_id: str
+"""The check-in that the SQLite inside was made from, with its time."""
 
 ABSENT: Absent
+"""What stands for a value that a changeset does not have."""
 LEGACY_TRANSACTION_CONTROL: Literal[-1]
+"""For `autocommit`: data modifications begin transactions, as `isolation_level` says."""
 NETWORK_FILE_SYSTEMS: frozenset[str]
+"""The types of file systems that are on a network, as Linux names them."""
 PARSE_COLNAMES: int
+"""For `detect_types`: the converter is named in brackets in a column's name."""
 PARSE_DECLTYPES: int
+"""For `detect_types`: the converter is found by a column's declared type."""
 SQLITE_ABORT: int
 SQLITE_ABORT_ROLLBACK: int
 SQLITE_ALTER_TABLE: int
@@ -507,7 +515,9 @@ SQLITE_WARNING: int
 SQLITE_WARNING_AUTOINDEX: int
 
 adapters: dict[tuple[type, type], Callable[[Any], Any]]
+"""The adapters that are registered, by type and protocol."""
 converters: dict[str, Callable[[bytes], Any]]
+"""The converters that are registered, by the name of their type in capitals."""
 
 _IsolationLevel: TypeAlias = Literal["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]
 _Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
@@ -671,10 +681,23 @@ class Connection:
     ProgrammingError: type[ProgrammingError]
     Warning: type[_Warning]
     autocommit: _AutocommitMode
+    """Who begins and ends transactions: `True` (the application, by SQL), `False` (one is
+    always open) or `LEGACY_TRANSACTION_CONTROL` (data modifications begin one, as
+    `isolation_level` says). Setting `True` commits an open transaction, `False` begins one.
+    """
     isolation_level: _IsolationLevel | None
+    """How an implicit transaction begins: `""`, `"DEFERRED"`, `"IMMEDIATE"`, `"EXCLUSIVE"`, or
+    `None` for no implicit transactions.
+    """
     row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
+    """The row factory that new cursors get; `None` for tuples."""
     statement_timeout: float | None
+    """How long a statement may work, in seconds, before it is interrupted with
+    `oxlite.StatementTimeout`; `None` for as long as it takes. The application's own time
+    between two fetches does not count; waiting for a lock does.
+    """
     text_factory: Callable[[bytes], Any]
+    """Called with the bytes of each TEXT value; `str` by default."""
     def __init__(
         self,
         database: _Path,
@@ -1000,7 +1023,11 @@ class Session:
     """
 
     enabled: bool
+    """Whether changes are recorded. Setting it to `False` stops that until it is `True` again."""
     indirect: bool
+    """Whether every change is marked as indirect from now on; if not, those only that triggers
+    and foreign key actions make.
+    """
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been recorded. Changes that cancel each other out count as
@@ -1183,7 +1210,9 @@ class Cursor:
     """A cursor over a connection, as PEP 249 and the standard library define it."""
 
     arraysize: int
+    """How many rows `fetchmany()` fetches by default."""
     row_factory: Callable[[Cursor, tuple[Any, ...]], object] | None
+    """Called with the cursor and the row's tuple to make each row; `None` for plain tuples."""
     def __init__(self, connection: Connection) -> None: ...
     @property
     def connection(self) -> Connection:
@@ -1250,6 +1279,9 @@ class Loan:
     """What a thread has borrowed, if anything."""
 
     connection: Connection | None
+    """The connection; `None` if nothing is lent, it is still to be opened, or a fork has
+    brought it here.
+    """
     def __new__(cls) -> Self: ...
     def give_back(self, is_usable: bool) -> None:
         """Gives it back, if anything is lent: to be lent again, or closed and opened anew."""
@@ -1666,7 +1698,9 @@ class Error(Exception):
     """The base of every error of this module."""
 
     sqlite_errorcode: int
+    """SQLite's extended result code; only on what SQLite has raised."""
     sqlite_errorname: str
+    """Its name, such as `SQLITE_BUSY`."""
 
 class InterfaceError(Error):
     """The interface to SQLite was misused."""

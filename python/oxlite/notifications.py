@@ -33,6 +33,7 @@ INSERT = "INSERT INTO main.oxlite_notification (channel, payload) VALUES (?, ?)"
 _PAYLOAD_BYTES_AT_MOST = 1 << 20
 
 Payload = str | bytes | Mapping[str, Any] | Sequence[Any] | int | float | None
+"""What can be notified: a text, bytes, nothing, or what JSON can say."""
 
 
 class Notification(NamedTuple):

@@ -7,16 +7,21 @@
 """
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from scripts.site import links
+from scripts.site import constants, links
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+
+_DIRECTIVE = re.compile(r"^<!-- site: (?P<name>[a-z]+)(?P<arguments>[^>]*) -->$", re.MULTILINE)
+_MADE: Mapping[str, Callable[[str], str]] = {"constants": lambda _: constants.tables()}
+"""What a comment ``<!-- site: name … -->`` becomes, which the repository does not show."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -37,7 +42,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Make a page of the repository one of the site."""
     outside = {shown: name for name, shown in links.SHOWN.items()}
     source = outside.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return links.for_site(markdown, source, ROOT)
+    text = links.for_site(markdown, source, ROOT)
+    return _DIRECTIVE.sub(lambda found: _MADE[found["name"]](found["arguments"]), text)
 
 
 def _filled(entries: list[Any]) -> list[Any]:

@@ -25,6 +25,7 @@ Misfits: TypeAlias = Literal["stop", "widen", "null", "set-aside"]
 them; they become NULL; their rows are kept in a table of their own."""
 
 MISFITS: Final[tuple[Misfits, ...]] = ("stop", "widen", "null", "set-aside")
+"""All of them."""
 
 
 @dataclass(frozen=True, slots=True)

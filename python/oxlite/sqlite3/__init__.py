@@ -116,6 +116,7 @@ sqlite_version_info: tuple[int, ...] = tuple(int(part) for part in sqlite_versio
 _abc.Sequence.register(Row)
 
 Binary = memoryview
+"""What wraps bytes for a BLOB; bytes themselves do as well."""
 
 _times.register_adapters_and_converters()
 

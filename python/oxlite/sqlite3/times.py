@@ -31,8 +31,13 @@ __all__ = [
 ]
 
 Date = datetime.date
+"""A day, in PEP 249's words."""
+
 Time = datetime.time
+"""A time of day, in PEP 249's words."""
+
 Timestamp = datetime.datetime
+"""A day and a time, in PEP 249's words."""
 
 # The shape that the adapters write. Newer Pythons read the hour 24 as midnight, int() never does.
 _ISO_DATE = re.compile(rb"\d{4}-\d\d-\d\d")

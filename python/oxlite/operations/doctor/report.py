@@ -15,6 +15,7 @@ SCHEMA: Final = "oxlite.doctor/1"
 """The value of ``schema`` in a report as JSON: its form, and the version of that form."""
 
 Severity = Literal["error", "warning", "hint"]
+"""How bad a finding is."""
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "hint")
 """The worst first: data is lost or wrong; it will hurt one day; it could be better."""
