@@ -17,7 +17,7 @@ QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4
 SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants site site-serve
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants nginx site site-serve
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -48,6 +48,9 @@ bench: ## Set up, build, and run the lab's quick selection (minutes): ends with 
 browser: setup ## Install a Chromium for the slow tests that open the lab's report, if there is none
 	@scripts/browser.sh $(BIN)
 
+nginx: ## Install an nginx for the pages that put one before an application, if there is none (as root)
+	@scripts/nginx.sh
+
 oha: target/tools/bin/oha setup ## Install the load generator of `oxlite bench web` into .venv (minutes)
 	@cp $< $(BIN)/
 
@@ -70,7 +73,7 @@ test-quick: build
 	$(PYTEST) $(QUICKLY) -m "not slow"
 
 test-slow:
-	@$(MAKE) --no-print-directory --jobs=2 build oha browser
+	@$(MAKE) --no-print-directory --jobs=2 build oha browser nginx
 	$(PYTEST) $(SLOWLY) -m slow
 
 test-interpreters: build

@@ -54,6 +54,7 @@ def section(workload: Workload[Any]) -> str:
             "|---|---|",
             *axes,
             "",
+            "<!-- not run: minutes to hours of measuring; tests/bench plays each workload -->",
             "```console",
             *examples,
             "```",

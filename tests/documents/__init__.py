@@ -1,0 +1,1 @@
+"""The pages for users, and what plays them: see ``page.py`` and ``session.py``."""
