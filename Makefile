@@ -17,7 +17,7 @@ QUICKLY := --numprocesses $(or $(shell nproc 2>/dev/null | awk '{ print ($$1 < 4
 SLOWLY := --numprocesses logical --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants nginx site site-serve
+.PHONY: help prerequisites setup build builds test test-all test-rest test-rust test-quick test-slow test-interpreters test-cpython test-upstream test-django bench browser oha fuzz faults crash loom asan lint fmt clean soak kills notify-kills cable-kills cache-kills tasks-kills backup-kills replica-kills replica-soak promote-kills promote-speed cache-images cache-soak mutants nginx site site-serve pythons wheels
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
@@ -150,8 +150,8 @@ lint: build ## Check formatting, lints and types
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path $(INTERPOSER)
 	cargo clippy --quiet --manifest-path $(INTERPOSER) --target-dir target/faults -- -D warnings
-	$(BIN)/ruff format --check python tests scripts examples
-	$(BIN)/ruff check python tests scripts examples
+	$(BIN)/ruff format --check python tests scripts examples build_backend
+	$(BIN)/ruff check python tests scripts examples build_backend
 	$(BIN)/mypy
 
 site: build ## Build the documentation into target/site: a broken link or a page in no menu is an error
@@ -162,11 +162,25 @@ site-serve: site ## Build the documentation and show it in a browser: PORT=8000
 	@echo "http://127.0.0.1:$(or $(PORT),8000)/ until Ctrl-C"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory target/site $(or $(PORT),8000) 2>/dev/null
 
+# Apart from .venv: it needs nothing that the tests need, and they nothing of it.
+.venvs/wheels/.ready: pyproject.toml | prerequisites
+	@echo "Setting up .venvs/wheels"
+	@$(PYTHON) -m venv .venvs/wheels
+	@.venvs/wheels/bin/python -m pip install --upgrade pip
+	@.venvs/wheels/bin/python -m pip install --group wheels
+	@touch $@
+
+pythons: .venvs/wheels/.ready ## Put the supported Pythons that this machine lacks into a cache: PYTHONS="3.14 3.15"
+	@.venvs/wheels/bin/python scripts/pythons.py $(PYTHONS)
+
+wheels: .venvs/wheels/.ready ## Build the wheels of a release into dist, and try each: ONLY="--python 3.14 --target x86_64-musl" EVIDENCE=
+	@.venvs/wheels/bin/python scripts/wheels.py $(ONLY) $(if $(EVIDENCE),--evidence $(EVIDENCE))
+
 fmt: setup ## Format everything
 	cargo fmt
 	cargo fmt --manifest-path $(INTERPOSER)
-	$(BIN)/ruff format python tests scripts examples
-	$(BIN)/ruff check --fix-only --quiet python tests scripts examples
+	$(BIN)/ruff format python tests scripts examples build_backend
+	$(BIN)/ruff check --fix-only --quiet python tests scripts examples build_backend
 
 clean: ## Remove what was built
 	rm -rf target dist $(VENV) .venvs python/oxlite/_native.*.so python/oxlite/bench/builds/*/

@@ -13,31 +13,42 @@
 Importing ``oxlite`` loads the driver and nothing else: no framework, no command line, no lab.
 """
 
-from oxlite import sqlite3
-from oxlite._native import (
-    NETWORK_FILE_SYSTEMS,
-    CommitOutcomeUnknown,
-    LockedError,
-    NotificationsLost,
-    PoolTimeout,
-    Session,
-    Setting,
-    StaleSnapshotError,
-    StatementTimeout,
-    SyncFailedError,
-    __version__,
-    harmless,
-    profiles,
-    shared_commit_group,
-    sqlite_source_id,
-    sqlite_threadsafe,
-)
-from oxlite.connection import connect
-from oxlite.database import Checkpoint, Database, DatabaseStatistics, Result
-from oxlite.notifications import Notification
-from oxlite.retries import retry
-from oxlite.schema import Option, options
-from oxlite.sqlite3 import Connection, sqlite_version
+try:
+    from oxlite import sqlite3
+    from oxlite._native import (
+        NETWORK_FILE_SYSTEMS,
+        CommitOutcomeUnknown,
+        LockedError,
+        NotificationsLost,
+        PoolTimeout,
+        Session,
+        Setting,
+        StaleSnapshotError,
+        StatementTimeout,
+        SyncFailedError,
+        __version__,
+        harmless,
+        profiles,
+        shared_commit_group,
+        sqlite_source_id,
+        sqlite_threadsafe,
+    )
+    from oxlite.connection import connect
+    from oxlite.database import Checkpoint, Database, DatabaseStatistics, Result
+    from oxlite.notifications import Notification
+    from oxlite.retries import retry
+    from oxlite.schema import Option, options
+    from oxlite.sqlite3 import Connection, sqlite_version
+    from oxlite.version import VERSION
+
+    if __version__ != VERSION:
+        raise ImportError(f"{__version__} and {VERSION}", name="oxlite._native")
+except ImportError as error:
+    from oxlite.unloadable import explanation
+
+    if (said := explanation(error)) is None:
+        raise
+    raise said from error
 
 __all__ = [
     "NETWORK_FILE_SYSTEMS",

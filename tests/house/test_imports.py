@@ -22,7 +22,9 @@ DOOR = "oxlite"
 DRIVER = {"_native", "sqlite3"}
 FACES = {"aio", "django", "sqlalchemy"}
 BELOW: dict[str, set[str]] = {
-    DOOR: DRIVER | {"connection", "database", "notifications", "retries", "schema"},
+    DOOR: DRIVER
+    | {"connection", "database", "notifications", "retries", "schema", "unloadable"}
+    | {"version"},
     "_native": set(),
     "sqlite3": {"_native"},
     "branch": {"operations"},
@@ -34,6 +36,8 @@ BELOW: dict[str, set[str]] = {
     "arrays": set(),
     "patterns": {"_native"},
     "bell": set(),
+    "unloadable": set(),
+    "version": set(),
     "file_locks": set(),
     "own_tables": DRIVER | {DOOR, "aio"},
     "database": DRIVER | {"connection", "notifications", "schema"},

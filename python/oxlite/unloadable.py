@@ -1,0 +1,71 @@
+"""Why the native module cannot be loaded, and what to do about it.
+
+Pip chooses the wheel that fits, so this is seen where one was forced or copied, where an
+installation was interrupted, or in a checkout that was not built. Nothing is imported before it
+is needed: this module is imported where the import of ``oxlite`` fails.
+"""
+
+import platform
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+__all__ = ["explanation"]
+
+_AGAIN = f"{sys.executable or 'python'} -m pip install --force-reinstall --no-cache-dir oxlite"
+
+
+def explanation(error: ImportError) -> ImportError | None:
+    """The error with which the import of Oxlite ends, in place of the one that Python raises.
+
+    Args:
+        error: What an import within Oxlite has raised.
+
+    Returns:
+        An error that says what is the matter and what to do; nothing if this one is not about the
+        native module, or says that by itself.
+    """
+    path = error.path or ""
+    if error.name not in ("oxlite._native", "_native") and "_native" not in path:
+        return None
+    if (matter := _matter(error)) is None:
+        return None
+    return ImportError(f"Oxlite cannot be loaded: {matter}", name=error.name, path=error.path)
+
+
+def _matter(error: ImportError) -> str | None:
+    text = str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return _missing()
+    if text.startswith("cannot import name") or error.path is None:
+        return (
+            f"its Python files and its native module are of different versions ({text}). "
+            f"Install it again: {_AGAIN}"
+        )
+    if "GLIBC" in text or "shared library" in text or "shared object" in text or "symbol" in text:
+        return (
+            f"its native module was built for another system than this one ({text}). The wheel "
+            f"that fits is found by pip 20.3 or newer: {_AGAIN}"
+        )
+    return None
+
+
+def _missing() -> str:
+    here = f"{platform.python_implementation()} {platform.python_version()}"
+    if platform.python_implementation() != "CPython":
+        return f"it is for CPython, and this is {here}"
+    wanted = f"_native{EXTENSION_SUFFIXES[0]}"
+    there = sorted(file.name for file in _directory().glob("_native.*.so"))
+    if there:
+        return (
+            f"its native module is for another Python, processor or C library: this one ({here}) "
+            f"needs {wanted}, and {', '.join(there)} is there. With this Python: {_AGAIN}"
+        )
+    return (
+        f"its native module ({wanted}) is not there. In a checkout: make build. "
+        f"Elsewhere the installation is not whole: {_AGAIN}"
+    )
+
+
+def _directory() -> Path:
+    return Path(__file__).parent

@@ -1,0 +1,114 @@
+"""Where the native module is missing or another's, the import of Oxlite says what is the matter.
+
+Each installation is a copy of the package with something wrong about it, imported by a process of
+its own.
+"""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import oxlite
+from oxlite.version import VERSION
+
+PACKAGE = Path(oxlite.__file__).parent
+NATIVE = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """A copy of the installed package that may be damaged."""
+    ignored = shutil.ignore_patterns("__pycache__", "builds", "bench", "django", "_native.*")
+    shutil.copytree(PACKAGE, tmp_path / "oxlite", ignore=ignored)
+    shutil.copy(PACKAGE / NATIVE, tmp_path / "oxlite")
+    return tmp_path / "oxlite"
+
+
+def said(installation: Path, statement: str = "import oxlite") -> str:
+    """The last line with which the import ends; nothing if it succeeds."""
+    program = f"import sys; sys.path.insert(0, {str(installation.parent)!r}); {statement}"
+    ended = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    return ended.stderr.strip().rpartition("\n")[2]
+
+
+def test_a_whole_installation_is_imported(installation: Path) -> None:
+    assert said(installation) == ""
+
+
+@pytest.mark.parametrize(
+    "statement", ["import oxlite", "from oxlite import sqlite3", "import oxlite.aio"]
+)
+def test_no_native_module(installation: Path, statement: str) -> None:
+    (installation / NATIVE).unlink()
+    message = said(installation, statement)
+    assert message.startswith("ImportError: Oxlite cannot be loaded: its native module (_native.")
+    assert "make build" in message
+    assert "pip install --force-reinstall --no-cache-dir oxlite" in message
+
+
+def test_one_for_another_python(installation: Path) -> None:
+    """So it looks where a glibc wheel is forced upon musl too: its name is another."""
+    other = "_native.cpython-310-x86_64-linux-gnu.so"
+    (installation / NATIVE).rename(installation / other)
+    message = said(installation)
+    assert "for another Python, processor or C library" in message
+    assert other in message
+    assert NATIVE in message
+
+
+def test_one_that_needs_a_library_that_is_not_there(installation: Path) -> None:
+    native = installation / NATIVE
+    native.write_bytes(native.read_bytes().replace(b"libc.so.6\0", b"libq.so.6\0"))
+    message = said(installation)
+    assert "was built for another system than this one (libq.so.6" in message
+    assert "pip 20.3" in message
+
+
+def test_one_of_another_version(installation: Path) -> None:
+    (installation / "version.py").write_text('VERSION = "0.0.9"\n')
+    message = said(installation)
+    assert f"are of different versions ({VERSION} and 0.0.9)" in message
+    assert "pip install --force-reinstall" in message
+
+
+def test_one_that_lacks_a_name(installation: Path) -> None:
+    """Python files of a later version want more than an earlier native module has."""
+    retries = installation / "retries.py"
+    retries.write_text(f"from oxlite._native import of_a_later_version\n{retries.read_text()}")
+    message = said(installation)
+    assert "are of different versions (cannot import name 'of_a_later_version'" in message
+
+
+def test_what_is_damaged_says_so(installation: Path) -> None:
+    """What Python says by itself is left as it is."""
+    (installation / NATIVE).write_bytes(b"\x7fELF, and no more")
+    assert "file too short" in said(installation)
+
+
+def test_another_import_error_is_left_alone(installation: Path) -> None:
+    retries = installation / "retries.py"
+    retries.write_text(f"import a_module_that_is_not_there\n{retries.read_text()}")
+    assert said(installation) == "ModuleNotFoundError: No module named 'a_module_that_is_not_there'"
+
+
+def test_a_folder_that_cannot_be_written(installation: Path) -> None:
+    """As in an image whose packages are read-only: nothing is written there."""
+    before = sorted(installation.rglob("*"))
+    for directory in [installation, *filter(Path.is_dir, before)]:
+        directory.chmod(0o555)
+    try:
+        assert said(installation, "sys.dont_write_bytecode = True; import oxlite, oxlite.aio") == ""
+        assert sorted(installation.rglob("*")) == before
+    finally:
+        for directory in [installation, *filter(Path.is_dir, before)]:
+            directory.chmod(0o755)
+
+
+def test_the_python_files_have_the_version_of_the_crates() -> None:
+    assert oxlite.__version__ == VERSION
