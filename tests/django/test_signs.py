@@ -163,6 +163,11 @@ def test_a_good_site_has_nothing_to_be_told(site: "Site") -> None:
             "init_command sets synchronous = 0",
         ),
         (
+            'DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA busy_timeout = 30000"',
+            "W003",
+            "init_command sets busy_timeout = 30000, so SQLite waits in its own way",
+        ),
+        (
             'DATABASES["other"] = {"ENGINE": "django.db.backends.sqlite3",'
             ' "NAME": BASE_DIR / "notes" / ".." / "app.db"}',
             "W006",

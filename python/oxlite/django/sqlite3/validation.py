@@ -168,6 +168,15 @@ class DatabaseValidation(BaseDatabaseValidation):
                         f"{who} sets {name} = {found}, over the profile's {wanted}",
                         f"Write in OPTIONS {{'pragmas': {{{name!r}: …}}}}, and it is checked.",
                     )
+            milliseconds = _value(self.connection.connection, "busy_timeout")
+            if milliseconds != _value(untouched, "busy_timeout"):
+                who = "init_command" if "busy_timeout" in commands else _SOMEBODY
+                yield self._warning(
+                    "W003",
+                    f"{who} sets busy_timeout = {milliseconds}, so SQLite waits in its own way,"
+                    " behind the queue and for as long again",
+                    "Take it out, and write in OPTIONS {'timeout': …}, in seconds.",
+                )
 
     def _without_index(self) -> Iterator[CheckMessage]:
         with self.connection.cursor() as cursor:
