@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from tests.documents.page import ROOT, Page
@@ -72,10 +73,8 @@ def variables(page: Page, folder: Path, wheel: Path | None = None) -> dict[str, 
         bare = getattr(sys, "_base_executable", sys.executable)
         for name in ("python", "python3"):
             (programs / name).symlink_to(bare)
-        constraints = folder / "constraints.txt"
-        constraints.write_text(f"oxlite @ {wheel.as_uri()}\n")
         environment |= {
-            "PIP_CONSTRAINT": str(constraints),
+            "PIP_FIND_LINKS": str(wheel.parent),
             "PIP_REQUIRE_VIRTUALENV": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_PROGRESS_BAR": "off",
@@ -91,6 +90,15 @@ def variables(page: Page, folder: Path, wheel: Path | None = None) -> dict[str, 
         pip.chmod(0o755)
         search.insert(1, str(Path(sys.executable).parent))
     return environment | {"PATH": os.pathsep.join(search)}
+
+
+def strangers(folder: Path, wheel: Path) -> list[Path]:
+    """The native modules in a page's environments that are not those of the wheel."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (each for each in opened.namelist() if each.startswith("oxlite/_native.c"))
+        own = opened.read(name)
+    found = folder.rglob("site-packages/oxlite/_native.c*")
+    return [module for module in found if module.read_bytes() != own]
 
 
 def lacking(page: Page) -> str | None:

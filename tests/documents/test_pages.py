@@ -58,6 +58,8 @@ def test_a_long_page_does_what_it_says(
 ) -> None:
     wheel = request.getfixturevalue("wheel") if page.makes_environments else None
     play(page, folder, wheel, limit_seconds=300)
+    if wheel is not None:
+        assert not environment.strangers(folder, wheel), "another Oxlite was installed"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: named(page.path))
