@@ -145,7 +145,15 @@ loom: prerequisites ## Explore all orders in which threads can meet where they w
 asan: build ## Run the driver's tests and a selection of faults under AddressSanitizer (nightly Rust, gcc)
 	@scripts/asan.sh $(TESTS)
 
-lint: build ## Check formatting, lints and types
+# Needs nothing of .venv, as oha.
+target/tools/bin/cargo-deny: | prerequisites
+	@scripts/deny.sh target/tools
+
+.PHONY: audit
+audit: setup target/tools/bin/cargo-deny ## Ask the databases of vulnerabilities about all that is used (network)
+	@$(BIN)/python scripts/advisories.py target/tools/bin/cargo-deny
+
+lint: build target/tools/bin/cargo-deny ## Check formatting, lints, types, licences of what is linked, and workflows
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path $(INTERPOSER)
@@ -153,6 +161,8 @@ lint: build ## Check formatting, lints and types
 	$(BIN)/ruff format --check python tests scripts examples build_backend
 	$(BIN)/ruff check python tests scripts examples build_backend
 	$(BIN)/mypy
+	target/tools/bin/cargo-deny --locked --log-level error check bans licenses sources
+	$(BIN)/zizmor --quiet --offline --strict-collection .github
 
 site: build ## Build the documentation into target/site: a broken link or a page in no menu is an error
 	@NO_MKDOCS_2_WARNING=1 scripts/quietly.sh target/site.log $(BIN)/python -m mkdocs build --strict
@@ -175,6 +185,10 @@ pythons: .venvs/wheels/.ready ## Put the supported Pythons that this machine lac
 
 wheels: .venvs/wheels/.ready ## Build the wheels of a release into dist, and try each: ONLY="--python 3.14 --target x86_64-musl" EVIDENCE=
 	@.venvs/wheels/bin/python scripts/wheels.py $(ONLY) $(if $(EVIDENCE),--evidence $(EVIDENCE))
+
+.PHONY: sdist
+sdist: .venvs/wheels/.ready ## Build the source archive of the commit into dist: the same bytes wherever it is built
+	@MATURIN=.venvs/wheels/bin/maturin scripts/sdist.sh dist
 
 fmt: setup ## Format everything
 	cargo fmt

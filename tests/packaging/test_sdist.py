@@ -122,9 +122,11 @@ def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ".cargo/config.toml",
         "Cargo.lock",
         "Cargo.toml",
+        "CHANGELOG.md",
         "LICENSE",
         "PKG-INFO",
         "README.md",
+        "THIRD-PARTY.txt",
         "pyproject.toml",
         "python/oxlite/__init__.py",
         "python/oxlite/_native.pyi",
@@ -132,6 +134,7 @@ def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "crates/oxlite-sqlite/src/lib.rs",
         "crates/oxlite-core/src/lib.rs",
         "crates/oxlite-python/src/lib.rs",
+        "crates/oxlite-python/sqlite.cdx.json",
     ],
 )
 def test_the_archive_holds(names: list[str], name: str) -> None:
@@ -141,6 +144,43 @@ def test_the_archive_holds(names: list[str], name: str) -> None:
 def test_the_archive_holds_the_options_and_the_versions_of_the_checkout(unpacked: Path) -> None:
     for name in (".cargo/config.toml", "Cargo.lock"):
         assert (unpacked / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_the_archive_holds_what_the_package_is_made_of_and_nothing_else(names: list[str]) -> None:
+    """Tests, pages and examples are in the repository, at the tag of the release."""
+    listed = run("git", "ls-files", "-co", "--exclude-standard", "crates", "python", cwd=ROOT)
+    made_of = {name for name in listed.splitlines() if (ROOT / name).is_file()}
+    beside = {
+        *(".cargo/config.toml", "CHANGELOG.md", "Cargo.lock", "Cargo.toml", "LICENSE"),
+        *("PKG-INFO", "README.md", "THIRD-PARTY.txt", "pyproject.toml"),
+        "build_backend/oxlite_build.py",
+    }
+    assert set(names) - made_of == beside
+    assert made_of - set(names) == set()
+
+
+def test_the_archive_of_a_commit_is_the_same_wherever_and_whenever_it_is_built(
+    tmp_path: Path,
+) -> None:
+    sums = set()
+    for place, zone, mask in [("one", "UTC", 0o022), ("other/place", "Asia/Tokyo", 0o077)]:
+        clone = tmp_path / place
+        run("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone, cwd=tmp_path)
+        # What else lies in a tree.
+        for stray in [*STRAYS, "notes.txt", "python/oxlite/left.db", "crates/left.rs"]:
+            (clone / stray).parent.mkdir(parents=True, exist_ok=True)
+            (clone / stray).write_text("not for others")
+        for file in clone.rglob("*.py"):
+            os.utime(file, (len(sums) * 1e6,) * 2)
+        before = os.umask(mask)
+        try:
+            maturin = str(Path(sys.executable).with_name("maturin"))
+            run(clone / "scripts/sdist.sh", clone / "dist", cwd=tmp_path, MATURIN=maturin, TZ=zone)
+        finally:
+            os.umask(before)
+        (archive,) = (clone / "dist").iterdir()
+        sums.add(hashlib.sha256(archive.read_bytes()).hexdigest())
+    assert len(sums) == 1
 
 
 def test_the_archive_holds_nothing_that_was_built(names: list[str]) -> None:
@@ -165,6 +205,40 @@ def test_the_wheel_holds_one_native_module(wheel: Path) -> None:
     assert "oxlite/_native.pyi" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("crates/", "tests/", "target/")) for name in names)
+
+
+def test_the_wheel_carries_the_licences_and_what_it_is_made_of(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        there = {name.partition(".dist-info/")[2]: name for name in opened.namelist()}
+        texts = {
+            name: opened.read(there[name]).decode()
+            for name in (
+                "METADATA",
+                "licenses/LICENSE",
+                "licenses/THIRD-PARTY.txt",
+                "sboms/oxlite-python.cyclonedx.json",
+                "sboms/sqlite.cdx.json",
+            )
+        }
+    for name in ("LICENSE", "THIRD-PARTY.txt"):
+        assert texts[f"licenses/{name}"] == (ROOT / name).read_text()
+        assert f"\nLicense-File: {name}\n" in texts["METADATA"]
+    assert "\nLicense-Expression: MIT\n" in texts["METADATA"]
+    crates = {
+        (crate["name"], crate["version"])
+        for crate in json.loads(texts["sboms/oxlite-python.cyclonedx.json"])["components"]
+    }
+    for line in texts["licenses/THIRD-PARTY.txt"].splitlines():
+        if line.startswith("== "):
+            name, version = line.split()[1:3]
+            assert (name, version) in crates
+    (sqlite,) = json.loads(texts["sboms/sqlite.cdx.json"])["components"]
+    assert sqlite["version"] == oxlite.sqlite_version
+
+
+def test_the_index_takes_both(archive: Path, wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "twine", "check", "--strict", archive, wheel, cwd=tmp_path)
+    run(Path(sys.executable).with_name("check-wheel-contents"), wheel, cwd=ROOT)
 
 
 def test_the_wheel_carries_the_sqlite_of_the_development_build(wheel: Path, tmp_path: Path) -> None:
