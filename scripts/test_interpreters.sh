@@ -34,7 +34,7 @@ for version in 3.11 3.12 3.13; do
         "$interpreter" -m venv "$venv"
         "$venv/bin/python" -m pip install --upgrade pip
         # With what `oxlite bench` needs there: the command line's packages and the lab's peers.
-        "$venv/bin/python" -m pip install 'maturin>=1.9,<2' pytest pytest-timeout pytest-xdist --group peers \
+        "$venv/bin/python" -m pip install 'maturin>=1.16,<2' pytest pytest-timeout pytest-xdist --group peers \
             dj-database-url gunicorn numpy pandas tblib uvicorn
         touch "$venv/.ready"
     fi

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CALLERS = [ROOT / ".pre-commit-config.yaml", ROOT / ".github" / "pull_request_template.md"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -20,9 +21,9 @@ def pythons() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda file: file.stem)
-def test_what_a_workflow_calls_is_there(workflow: Path) -> None:
-    text = workflow.read_text()
+@pytest.mark.parametrize("caller", [*WORKFLOWS, *CALLERS], ids=lambda file: file.stem)
+def test_what_is_called_is_there(caller: Path) -> None:
+    text = caller.read_text()
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     called = set(re.findall(r"\bmake ([a-z-]+)", text))
     files = set(re.findall(r"\b((?:scripts|tests|docs)/[\w/.-]+\.\w+)", text))
@@ -42,6 +43,19 @@ def test_an_action_of_others_is_named_by_its_commit(workflow: Path) -> None:
     ]
     assert used
     assert wrong == []
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda file: file.stem)
+def test_no_workflow_may_do_more_than_it_needs(workflow: Path) -> None:
+    """Nothing by default, and a checkout leaves no credentials for what runs after it."""
+    text = workflow.read_text()
+    assert "\npermissions: {}\n" in text
+    assert text.count("persist-credentials: false") == text.count("uses: actions/checkout@")
+    writes = set(re.findall(r"^ +([a-z-]+): write", text, flags=re.MULTILINE))
+    assert writes == {
+        "publish": {"id-token", "attestations", "contents"},
+        "site": {"pages", "id-token"},
+    }.get(workflow.stem, set())
 
 
 def test_every_supported_python_is_tested_and_tried(pythons: list[str]) -> None:
