@@ -172,10 +172,12 @@ impl Pragma {
             Error::Value(format!("PRAGMA {} takes {wanted}, not {value}", self.name))
         };
         let ill_typed = |wanted: &str| {
-            Error::Type(format!(
-                "PRAGMA {} takes {wanted}, not {value:?}",
-                self.name
-            ))
+            let given = match value {
+                PragmaValue::Text(text) => format!("the text {text:?}"),
+                PragmaValue::Boolean(_) => "a boolean".to_owned(),
+                PragmaValue::Integer(number) => number.to_string(),
+            };
+            Error::Type(format!("PRAGMA {} takes {wanted}, not {given}", self.name))
         };
         match (&self.domain, value) {
             (Domain::Boolean, PragmaValue::Boolean(value)) => Ok(boolean(*value)),
@@ -310,7 +312,14 @@ mod tests {
         );
         assert!(refused("synchronous", text("MAYBE")).contains("OFF, NORMAL, FULL, EXTRA"));
         assert!(refused("foreign_keys", PragmaValue::Integer(2)).contains("ON or OFF"));
-        assert!(refused("mmap_size", text("128MB")).contains("whole number"));
+        assert_eq!(
+            refused("mmap_size", text("128MB")),
+            "PRAGMA mmap_size takes a whole number, not the text \"128MB\""
+        );
+        assert_eq!(
+            refused("mmap_size", PragmaValue::Boolean(true)),
+            "PRAGMA mmap_size takes a whole number, not a boolean"
+        );
         assert!(refused("page_size", PragmaValue::Integer(100)).contains("512"));
         assert!(refused("page_size", PragmaValue::Integer(1000)).contains("power of two"));
         assert!(refused("busy_timeout", PragmaValue::Integer(1)).contains("timeout"));
