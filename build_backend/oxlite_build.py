@@ -89,7 +89,7 @@ def _look() -> None:
     if found := obstacles():
         wheels = (
             "There are wheels, which need no compiler, for CPython 3.11 to 3.15 on Linux, x86_64 "
-            "and aarch64; pip before 20.3 does not find them: python -m pip install --upgrade pip"
+            "and aarch64; pip before 21.2 does not find them: python -m pip install --upgrade pip"
         )
         lines = "".join(f"\n  - {line}" for line in found)
         raise SystemExit(f"Oxlite cannot be built here, and nothing was compiled:{lines}\n{wheels}")

@@ -116,11 +116,13 @@ def make(python: Python) -> Path:
     Raises:
         MissingError: If it cannot be had here.
     """
-    found = find(python)
     if python.processor != platform.machine():
         _see_to_emulation(python.processor)
-    if found:
-        return found
+    return find(python) or _cached(python)
+
+
+def _cached(python: Python) -> Path:
+    """The interpreter in the cache, made if it is not there yet."""
     with _alone(python.home):
         if not _is_ready(python):
             print(f"Making {python} in {python.home}", file=sys.stderr, flush=True)
@@ -178,8 +180,8 @@ def _build_for_musl(python: Python) -> None:
             f"No sources of Python {python.version} are in Debian now, to build it for musl"
         )
     suite, target = _SUITES[python.version], f"{python.processor}-linux-musl"
-    # One of the same version, for this machine, runs what is to be run while the other is built.
-    builder = make(Python(python.version, platform.machine(), "glibc"))
+    # What is to be run meanwhile is run by the same package for this machine, of the same sources.
+    builder = _cached(Python(python.version, platform.machine(), "glibc"))
     work = python.home / "build"
     _debian_packages(_SUITES_OF_LIBRARIES["musl"], python.processor, ["musl"], python.home / "musl")
     zlib = _sources("bookworm", "zlib", work)

@@ -45,7 +45,7 @@ def _matter(error: ImportError) -> str | None:
     if "GLIBC" in text or "shared library" in text or "shared object" in text or "symbol" in text:
         return (
             f"its native module was built for another system than this one ({text}). The wheel "
-            f"that fits is found by pip 20.3 or newer: {_AGAIN}"
+            f"that fits is found by pip 21.2 or newer: {_AGAIN}"
         )
     return None
 

@@ -304,7 +304,7 @@ mod linux {
         /// without a cause.
         pub fn wait(&self, rings: u32, at_most: Duration) {
             let limit = libc::timespec {
-                tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
+                tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: at_most.subsec_nanos().into(),
             };
             self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -353,8 +353,13 @@ mod linux {
             }
             status.assume_init()
         };
-        #[allow(clippy::useless_conversion, reason = "its type differs by platform")]
-        let kind = i64::from(status.f_type);
+        // Signed with the GNU C library, unsigned with musl; the numbers of file systems fit both.
+        #[allow(
+            clippy::unnecessary_cast,
+            clippy::cast_possible_wrap,
+            reason = "by platform"
+        )]
+        let kind = status.f_type as i64;
         Ok(VOLATILE.contains(&kind))
     }
 
