@@ -183,6 +183,11 @@ def _html(page: Page, block: Block) -> None:
     reader.close()
 
 
+def _css(page: Page, block: Block) -> None:
+    if block.text.count("{") != block.text.count("}"):
+        raise ValueError("braces do not match")
+
+
 def _javascript(page: Page, block: Block) -> str | None:
     node = shutil.which("node")
     if node is None:
@@ -204,4 +209,5 @@ _READERS: dict[str, Callable[[Page, Block], str | None]] = {
     "dockerfile": _dockerfile,
     "html": _html,
     "javascript": _javascript,
+    "css": _css,
 }

@@ -126,9 +126,13 @@ class Page:
     @property
     def ports(self) -> list[int]:
         """The ports that its commands and files name, so that two pages do not use one at once."""
-        texts = (block.text for block in self.blocks if not block.not_run)
-        found = re.findall(r"(?::|\bport[ =]|\blisten )(\d{4,5})\b", "\n".join(texts))
-        return sorted({int(port) for port in found if 1024 <= int(port) <= 65535})
+        return ports("\n".join(block.text for block in self.blocks if not block.not_run))
+
+
+def ports(text: str) -> list[int]:
+    """The ports that a text names, as servers and addresses do."""
+    found = re.findall(r"(?::|\bport[ =]|\blisten )(\d{4,5})\b", text)
+    return sorted({int(port) for port in found if 1024 <= int(port) <= 65535})
 
 
 def named(path: Path) -> str:

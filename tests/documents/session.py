@@ -29,7 +29,7 @@ from tests.documents.page import Block, Command, Page
 _PR_SET_CHILD_SUBREAPER = 36
 _HERE = Path(__file__).parent
 
-# What somebody needs who types the next line. A server that listens is not waited for so long.
+# What somebody needs who types the next line. A server whose port is named is waited for.
 _PAUSE_SECONDS = 2.5
 _LEFT_OUT = {"...", "…"}
 
@@ -153,14 +153,14 @@ class Session:
             raise DiffersError(f"{place}\n{wanted}; its output:\n{said}")
         if command.shown and not block.varies and not matches(command.shown, said):
             raise DiffersError(_difference(place, command.shown, said))
-        for job in re.findall(r"\bkill(?: -\w+)? %(\d+)", command.typed):
+        for job in re.findall(r"%(\d+)", command.typed) if command.typed.startswith("kill") else []:
             # Its reader is not so quick that the next command meets it still ending.
             self._bash.run(f"wait %{job}", output, self._limit_seconds)
 
     def _settle(self, place: str, command: Command, output: Path, last: str) -> None:
         """Waits until what was left running has said what is shown, or can be asked."""
         started = time.monotonic()
-        listening = self._listening()
+        ports = set(pages.ports(command.typed))
         while True:
             said = _read(output)
             if not _is_alive(int(last)):
@@ -170,24 +170,28 @@ class Session:
                 return
             waited = time.monotonic() - started
             if command.shown:
-                if matches((*command.shown, "..."), said):
-                    return
-                if waited > self._limit_seconds:
-                    raise DiffersError(_difference(place, command.shown, said))
-            elif waited > _PAUSE_SECONDS or self._listening() - listening:
+                settled = matches((*command.shown, "..."), said)
+            elif ports:
+                settled = ports <= self._listening()
+            else:
+                settled = waited > min(_PAUSE_SECONDS, self._limit_seconds)
+            if settled:
                 return
+            if waited > self._limit_seconds:
+                if command.shown:
+                    raise DiffersError(_difference(place, command.shown, said))
+                raise DiffersError(f"{place}\ndoes not listen on {ports}; its output:\n{said}")
             time.sleep(0.05)
 
-    def _listening(self) -> set[tuple[int, object]]:
-        found: set[tuple[int, object]] = set()
-        for process in self._running():
+    def _listening(self) -> set[int]:
+        """The ports on which something listens that this process has begun."""
+        found: set[int] = set()
+        for process in psutil.Process().children(recursive=True):
             try:
                 opened = process.net_connections("inet")
             except psutil.Error:
                 continue
-            found |= {
-                (process.pid, each.laddr) for each in opened if each.status == psutil.CONN_LISTEN
-            }
+            found |= {each.laddr.port for each in opened if each.status == psutil.CONN_LISTEN}
         return found
 
     # Python

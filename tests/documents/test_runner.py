@@ -81,9 +81,21 @@ ann
 
 def test_what_stays_in_the_background_is_waited_for_and_ended_by_the_page(play: Play) -> None:
     play("""
+'''python title="application.py"
+import time
+
+time.sleep(3)  # longer than one waits who knows of no port
+
+async def application(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello"})
+'''
+
 '''console
-$ python -u -m http.server --bind 127.0.0.1 28651 &
-$ curl --silent --output page.html http://127.0.0.1:28651/
+$ uvicorn --port 28651 --log-level warning application:application &
+$ curl --silent http://127.0.0.1:28651/
+hello
 $ kill %1
 $ (sleep 1; echo ready; sleep 60) &
 ready
