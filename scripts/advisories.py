@@ -1,6 +1,6 @@
 """Asks whether something that we use has a known vulnerability: crates, and packages of Python.
 
-    scripts/advisories.py CARGO_DENY
+    .venv/bin/python scripts/advisories.py CARGO_DENY
 
 The crates of ``Cargo.lock`` are looked up in RustSec's database, which is a repository on GitHub,
 and the packages of the environment in which this runs in PyPI's. Both change without us, so this is

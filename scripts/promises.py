@@ -1,11 +1,11 @@
 """Writes down what a release promises: ``tests/stability/promised.json``.
 
-    scripts/promises.py
+    .venv/bin/python scripts/promises.py
 
 docs/stability.md says what is promised for how long. This is all that a program can find of it:
 public names with their parameters, options, commands, JSON schemas, files and tables. A test
-compares it with what is there, and names what is missing. It is run once for each 0.x, before its
-release (docs/release.md); whoever runs it at another time breaks a promise.
+compares it with what is there, and names what is missing. It is run before the first release of a
+0.x (docs/release.md); whoever runs it after that breaks a promise.
 """
 
 import importlib

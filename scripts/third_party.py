@@ -1,6 +1,6 @@
 """Writes ``THIRD-PARTY.txt``: what wheels carry of others' work; and a bill of it for SQLite.
 
-    scripts/third_party.py
+    .venv/bin/python scripts/third_party.py
 
 The crates are those that Cargo links into the extension module on a platform that wheels are built
 for, at the versions of ``Cargo.lock``; what only helps to build (build scripts, procedural macros)
