@@ -12,6 +12,8 @@ import importlib
 import inspect
 import json
 import re
+import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
@@ -132,6 +134,34 @@ def commands() -> list[str]:
     return sorted(each(typer.main.get_command(app), "oxlite"))
 
 
+def json_keys() -> dict[str, list[str]]:
+    """The outermost keys of what commands print with ``--json``."""
+    import oxlite
+
+    found = {}
+    with tempfile.TemporaryDirectory() as directory:
+        with oxlite.Database(Path(directory, "app.db")) as db:
+            db.execute("CREATE TABLE note (text TEXT)")
+        for command in (
+            "env app.db",
+            "doctor app.db",
+            "top app.db --once",
+            "backup app.db backup.db",
+            "snapshot create app.db",
+        ):
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-c", "import oxlite.cli; oxlite.cli.main()"),
+                    *(*command.split(), "--json"),
+                ],
+                cwd=directory,
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+            found[f"oxlite {command}"] = sorted(json.loads(done.stdout))
+    return found
+
+
 def formats() -> dict[str, str]:
     """The marks of what is written for others."""
     found = {}
@@ -191,6 +221,7 @@ def promised() -> dict[str, Any]:
         "dialects": sorted(project["entry-points"]["sqlalchemy.dialects"]),
         "compile options": sqlite_options(),
         "formats": formats(),
+        "json": json_keys(),
         "tables": tables(),
     }
 

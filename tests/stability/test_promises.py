@@ -71,6 +71,15 @@ def test_nothing_that_was_promised_is_gone(
     assert set(promised[what]) - set(current[what]) == set()
 
 
+def test_every_key_of_json_is_there(promised: dict[str, Any], current: dict[str, Any]) -> None:
+    assert promised["json"].keys() == current["json"].keys()
+    gone = {
+        command: set(keys) - set(current["json"][command])
+        for command, keys in promised["json"].items()
+    }
+    assert set().union(*gone.values()) == set(), gone
+
+
 def test_every_name_that_was_promised_takes_what_it_took(
     promised: dict[str, Any], current: dict[str, Any]
 ) -> None:
