@@ -5,6 +5,7 @@ the descriptor that its first argument names it is told of each block as a line 
 second it answers with the block's status. A line of a traceback is that of the page.
 """
 
+import ast
 import json
 import linecache
 import os
@@ -23,7 +24,8 @@ def _paste(told: dict[str, object], main: types.ModuleType) -> int:
     try:
         source = "\n" * (int(str(told["line"])) - 1) + str(told["text"])
         linecache.cache[page] = (len(source), None, source.splitlines(keepends=True), page)
-        exec(compile(source, page, "exec"), main.__dict__)
+        tree = ast.Interactive(ast.parse(source, page).body)
+        exec(compile(tree, page, "single"), main.__dict__)
     except BaseException:
         traceback.print_exc()
         return 1
@@ -39,6 +41,9 @@ def _serve() -> None:
     sys.modules["__main__"] = main
     sys.path[0] = ""
     sys.argv = [""]
+    # What has a value is asked for its text, as it would be shown: a query that nobody looks at is
+    # not made. It is not shown, so that a page shows what it prints.
+    sys.displayhook = repr
     with open(reads, encoding="utf-8") as asked, open(answers, "w", encoding="utf-8") as told:  # noqa: PTH123 - descriptors
         for line in asked:
             status = _paste(json.loads(line), main)

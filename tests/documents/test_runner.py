@@ -166,6 +166,10 @@ Thu Jan  1 00:00:00 UTC 1970
         ("<!-- fails: so -->\n'''console\n$ true\n'''", r"told.md:3: \$ true\nwas to fail"),
         ("<!-- fails: so -->\n'''python\nx = 1\n'''", r"told.md:3: this Python was to fail"),
         ("'''python\nx = 1\n1 / 0\n'''", r"(?s)told.md:2: .*told.md\", line 3.*ZeroDivisionError"),
+        (
+            "'''python\nclass Query:\n    def __repr__(self):\n        return 1 / 0\nQuery()\n'''",
+            r"(?s)told.md:2: .*told.md\", line 5.*ZeroDivisionError",
+        ),
         ("'''python\nprint(1)\n'''\n'''text\n2\n'''", r"(?s)told.md:5\n.*shows:\n2\n.*is:\n1"),
         ("'''python\nimport os\nos._exit(3)\n'''", r"told.md:2: the interpreter gave no answer"),
         (
