@@ -1,10 +1,11 @@
 """What griffe reads, as the reference needs it: an extension of griffe's.
 
-Docstrings are written to be read as text, by ``help()`` and in editors. Two of their forms mean
-something else in Markdown, and become blocks of code here:
+Docstrings are written to be read as text, by ``help()`` and in editors. Some of their forms mean
+something else in Markdown:
 
-- an example of an interpreter's session (``>>>``) that stands outside of a section for examples;
-- what is indented after ``::``.
+- an example of an interpreter's session (``>>>``) that stands outside of a section for examples,
+  and what is indented after ``::``, become blocks of code;
+- a list gets an empty line before it.
 
 A package that offers a function of the name of one of its modules (``restore`` of
 ``oxlite.operations``) is taken to offer the function, as Python does.
@@ -67,6 +68,9 @@ def fenced(docstring: str) -> str:
             made += ["", "```text", *code.splitlines(), "```", ""]
             at = end
         else:
+            begins_list = line.startswith("- ") and made and made[-1][:1].strip()
+            if begins_list and not made[-1].startswith("- "):
+                made.append("")
             made.append(line)
             at += 1
     return "\n".join(made)

@@ -2,7 +2,8 @@
 
 In the repository a page links to files by relative paths, of which some leave ``docs/``. On the
 site such a link leads to the page that shows the file, if there is one, and to the repository
-otherwise. So a page reads well in both places, and nothing is written twice.
+otherwise. So a page reads well in both places, and nothing is written twice. README, which package
+indexes show as well, names addresses of the site; on the site they are relative again.
 
 Invariants: what stands in code is left as it is; a link to what is not in the tree is left as it
 is too, so that MkDocs finds it.
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 REPOSITORY = "https://github.com/oxlite/oxlite"
+SITE = "https://oxlite.github.io/oxlite/"
 
 SHOWN: Mapping[str, str] = {
     "README.md": "project/readme.md",
@@ -58,6 +60,9 @@ def for_site(markdown: str, source: str, root: Path) -> str:
     place = posixpath.dirname(page_of(source) or "")
 
     def led(target: str) -> str:
+        if target.startswith(SITE):
+            path, hash_, anchor = target.removeprefix(SITE).partition("#")
+            return posixpath.relpath(_source_of(path, root), place or ".") + hash_ + anchor
         if _ADDRESS.match(target):
             return target
         name, hash_, anchor = target.partition("#")
@@ -86,6 +91,15 @@ def page_of(path: str) -> str | None:
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return SHOWN.get(path)
+
+
+def _source_of(address: str, root: Path) -> str:
+    """What the site makes an address of, as a path below ``docs``; a page ends with a slash."""
+    if address and not address.endswith("/"):
+        return address
+    page = f"{address.rstrip('/')}.md"
+    is_there = page in SHOWN.values() or (root / "docs" / page).exists()
+    return page if is_there else f"{address}index.md"
 
 
 def divided(markdown: str) -> list[tuple[str, bool]]:

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from scripts.site.links import SHOWN
 
 REPOSITORY = "https://github.com/oxlite/oxlite"
 SITE = "https://oxlite.github.io/oxlite/"
@@ -44,7 +45,7 @@ def leads_somewhere(address: str, root: Path) -> bool:
     address = address.partition("#")[0].rstrip(".:;")
     if address.startswith(SITE):
         page = address.removeprefix(SITE).rstrip("/")
-        shown = {"project/changelog": "CHANGELOG.md", "project/security": "SECURITY.md"}
+        shown = {place.removesuffix(".md"): name for name, place in SHOWN.items()}
         names = [shown.get(page, ""), f"docs/{page}.md", f"docs/{page}/index.md", f"docs/{page}"]
         return page == "" or any((root / name).is_file() for name in names if name)
     if address in {REPOSITORY, SITE.rstrip("/")}:

@@ -4,6 +4,7 @@ What is public is said once, here: these modules, and of each what its ``__all__
 """
 
 import ast
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -63,6 +64,7 @@ def offered(root: Path, module: str) -> frozenset[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_public_name_has_an_entry(site: Path, root: Path) -> None:
     there = {
         anchor
@@ -76,6 +78,21 @@ def test_every_public_name_has_an_entry(site: Path, root: Path) -> None:
     }
     assert len(names) > 400
     assert names - there == set()
+
+
+def test_what_is_promised_is_in_the_reference(root: Path) -> None:
+    """By the record of ``tests/stability``."""
+    promised = json.loads((root / "tests" / "stability" / "promised.json").read_text())["names"]
+    assert promised
+    unknown = set()
+    for name in promised:
+        path = name.partition("(")[0].split(".")
+        # The module is the longest beginning that is one; what comes after it is in its __all__.
+        end = max(i for i in range(1, len(path) + 1) if ".".join(path[:i]) in PUBLIC)
+        module = ".".join(path[:end])
+        if path[end:] and path[end] not in offered(root, module):
+            unknown.add(name)
+    assert unknown == set()
 
 
 def imported(tree: ast.Module) -> set[tuple[str, str]]:

@@ -76,9 +76,7 @@ def _value_of(base: Any, sql: str) -> str:
 class ArraySubquery(Subquery):
     """The rows of a query as an array: ``ArraySubquery(queryset.values("number"))``.
 
-    Args:
-        queryset: A query of one column; a queryset, or what it has inside.
-        kwargs: As for any subquery.
+    The query has one column. What else is given is as for any subquery.
     """
 
     @property
