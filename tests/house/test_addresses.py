@@ -72,8 +72,17 @@ def test_every_address_of_ours_leads_somewhere(root: Path, tracked_files: list[P
     assert wrong == []
 
 
+def test_the_readme_has_no_relative_link(root: Path) -> None:
+    """The package index shows it, and knows no other file of the repository."""
+    text = re.sub(r"^```.*?^```", "", (root / "README.md").read_text(), flags=re.M | re.S)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert targets
+    assert [target for target in targets if not target.startswith("https://")] == []
+
+
 def test_an_address_that_leads_nowhere_is_noticed(root: Path) -> None:
     assert leads_somewhere(f"{SITE}wal/#readers", root)
+    assert leads_somewhere(f"{SITE}project/security/", root)
     assert leads_somewhere(f"{REPOSITORY}/blob/main/README.md", root)
     assert not leads_somewhere(f"{SITE}no-such-page/", root)
     assert not leads_somewhere(f"{REPOSITORY}/blob/main/NOTHING.md", root)
