@@ -14,6 +14,7 @@ ALLOWED = {
     "_fields": "an attribute of every named tuple",
     "_exit": "os._exit: a forked child ends with it",
     "_getframe": "sys._getframe: CPython's, for the standard library's sake",
+    "_is_gil_enabled": "sys._is_gil_enabled: CPython's, and documented under this name",
     "_native": "oxlite._native: the extension module itself, which has a stub",
     "_iterdump": "CPython's name in sqlite3.dump, by which libraries call it",
     "_conn": "aiosqlite's name for the driver's connection, by which libraries call it",

@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import sqlite3 as stdlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ def test_writing_in_place(table: sqlite3.Connection) -> None:
     assert table.execute("SELECT b FROM t").fetchone() == (bytes(expected),)
 
 
+def goes_backwards(key: slice) -> bool:
+    """Whether this is a slice of something that Python refuses, which it does since 3.14."""
+    is_backwards = key.step is not None and key.step < 0
+    return sys.version_info >= (3, 14) and is_backwards and len(CONTENT[key]) > 0
+
+
 @pytest.mark.parametrize(
     "key",
     [slice(None), slice(3, 7), slice(None, None, 3), slice(40, None, -7), slice(-3, None),
@@ -59,7 +66,11 @@ def test_writing_in_place(table: sqlite3.Connection) -> None:
 )  # fmt: skip
 def test_slices_are_those_of_bytes(table: sqlite3.Connection, key: slice) -> None:
     with table.blobopen("t", "b", 1, readonly=True) as blob:
-        assert blob[key] == CONTENT[key]
+        if goes_backwards(key):
+            with pytest.raises(ValueError, match="negative step"):
+                blob[key]
+        else:
+            assert blob[key] == CONTENT[key]
 
 
 @pytest.mark.parametrize(
@@ -225,11 +236,15 @@ def test_every_slice_is_that_of_bytes(table: sqlite3.Connection, step: int | Non
         for start in ENDS:
             for stop in ENDS:
                 key = slice(start, stop, step)
-                assert blob[key] == CONTENT[key], key
+                if goes_backwards(key):
+                    with pytest.raises(ValueError, match="negative step"):
+                        blob[key]
+                else:
+                    assert blob[key] == CONTENT[key], key
 
 
 def test_every_slice_is_assigned_as_that_of_a_bytearray(table: sqlite3.Connection) -> None:
-    """Including backwards, for which the standard library asks for a negative size."""
+    """Including backwards before Python 3.14, where the standard library fails at that."""
     choose = random.Random(5)
     expected = bytearray(CONTENT)
     with table.blobopen("t", "b", 1) as blob:
@@ -237,6 +252,10 @@ def test_every_slice_is_assigned_as_that_of_a_bytearray(table: sqlite3.Connectio
             step = choose.choice([None, 1, 2, 3, 7, -1, -2, -7, 60, -60])
             key = slice(choose.choice(ENDS), choose.choice(ENDS), step)
             data = choose.randbytes(len(CONTENT[key]))
+            if goes_backwards(key):
+                with pytest.raises(ValueError, match="negative step"):
+                    blob[key] = data
+                continue
             blob[key] = choose.choice([bytes, bytearray, memoryview])(data)
             expected[key] = data
             assert blob[:] == expected, key
@@ -290,12 +309,10 @@ def test_blobs_of_any_size(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("CREATE TABLE t(b)")
     connection.execute("INSERT INTO t VALUES (?)", (content,))
     with connection.blobopen("t", "b", 1) as blob:
-        assert (len(blob), blob.read(), blob[:], blob[::-1]) == (
-            size,
-            content,
-            content,
-            content[::-1],
-        )
+        assert (len(blob), blob.read(), blob[:]) == (size, content, content)
+        assert (blob[::2], blob[1::3]) == (content[::2], content[1::3])
+        if not goes_backwards(slice(None, None, -1)):
+            assert blob[::-1] == content[::-1]
         blob[:] = content[::-1]
         assert blob[:] == content[::-1]
         assert blob[size:] == b""

@@ -1,5 +1,6 @@
 """``row_factory`` and ``text_factory``: who has one, and factories that raise, re-enter, close."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -350,6 +351,7 @@ def test_factories_that_never_end_are_a_recursion_error(child: Callable[..., str
     child(_FACTORIES_WITHOUT_END)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="refused since Python 3.14")
 def test_a_factory_can_be_deleted() -> None:
     """What is left is the default; the standard library crashes when it is used."""
     connection = sqlite3.connect(":memory:")

@@ -4,8 +4,10 @@ Each test would end in a deadlock, hence in a time limit, if it did not: the thr
 one waits for needs the GIL to go on.
 """
 
+import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -301,6 +303,70 @@ def test_the_interpreter_ends_while_a_daemon_thread_is_in_sqlite(
     assert child(_EXIT, what, path) == "end\n"
 
 
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python has such pools since 3.14")
+def test_a_pool_of_interpreters_is_refused() -> None:
+    code = """
+from concurrent.futures import InterpreterPoolExecutor
+from oxlite import sqlite3
+
+with InterpreterPoolExecutor(1) as pool:
+    print(type(pool.submit(__import__, "oxlite").exception()).__name__)
+assert sqlite3.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ImportError\n", "")
+
+
+NEEDS_THE_GIL = "Oxlite needs the GIL, which this Python was told to do without: start it without"
+
+
+def imported(*options: str, before: str = "", **variables: str) -> tuple[str, str]:
+    """What a new process of this Python prints that imports Oxlite, and what it complains of."""
+    code = f"""
+import sys
+{before}
+try:
+    import oxlite
+except ImportError as error:
+    print(error)
+else:
+    print(oxlite.sqlite3.connect(":memory:").execute("SELECT 1").fetchone(), sys._is_gil_enabled())
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
+    done = subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=environment | variables,
+    )
+    return done.stdout, done.stderr
+
+
+def test_an_interpreter_that_says_it_has_no_gil_is_refused() -> None:
+    """Every Python can say so; the one that means it is tested below."""
+    output, errors = imported(before="sys._is_gil_enabled = lambda: False", PYTHON_GIL="1")
+    assert output.startswith(NEEDS_THE_GIL)
+    assert errors == ""
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"),
+    reason="this Python always has the GIL: scripts/test_interpreters.sh looks for python3.14t",
+)
+def test_an_interpreter_without_the_gil_turns_it_on_or_is_refused() -> None:
+    output, errors = imported()
+    assert output == "(1,) True\n"
+    assert "RuntimeWarning: The global interpreter lock (GIL) has been enabled" in errors
+    assert imported("-X", "gil=1") == imported(PYTHON_GIL="1") == ("(1,) True\n", "")
+    for output, errors in (imported("-X", "gil=0"), imported(PYTHON_GIL="0")):
+        assert output.startswith(NEEDS_THE_GIL)
+        assert errors == ""
+
+
 def test_a_subinterpreter_is_refused_and_the_main_one_goes_on() -> None:
     code = """
 import sys
@@ -320,7 +386,9 @@ else:
     raise AssertionError("it was imported")
 '''
 for _ in range(2):
-    failure = interpreters.run_string(interpreters.create(), script)
+    other = interpreters.create()
+    failure = interpreters.run_string(other, script)
+    interpreters.destroy(other)
     assert failure is None, failure
 assert sqlite3.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
 """

@@ -1,22 +1,31 @@
 """The shell ``python -m oxlite.sqlite3``, in processes of its own."""
 
+import contextlib
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from oxlite import sqlite3
+from oxlite.sqlite3.completion import candidates
 
-PROMPT = "sqlite> "
-CONTINUATION = "    ... "
-ENVIRONMENT = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+# Since Python 3.15 a prompt has colours, or none, between what tells readline of them.
+MARKS = "\1\2" if sys.version_info >= (3, 15) else ""
+PROMPT = f"{MARKS}sqlite> {MARKS}"
+CONTINUATION = f"{MARKS}    ... {MARKS}"
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "FORCE_COLOR"},
+    "PYTHONIOENCODING": "utf-8",
+    "COLUMNS": "100",
+}
 
 
 class Done(NamedTuple):
@@ -239,3 +248,77 @@ def test_an_interrupt_ends_the_statement_and_not_the_session() -> None:
     )
     assert "Traceback" not in errors
     assert process.returncode == 0
+
+
+@pytest.fixture
+def named() -> Iterator[sqlite3.Connection]:
+    """A database with names of all kinds, and one attached to it."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("""
+            CREATE TABLE orders(order_id, "o'clock", total);
+            CREATE INDEX order_dates ON orders(total);
+            CREATE VIEW Ordered AS SELECT 1;
+            CREATE TRIGGER ordering BEFORE INSERT ON orders BEGIN SELECT 1; END;
+            CREATE TEMP TABLE other(only_here);
+            ATTACH ':memory:' AS "o""d'd";
+            CREATE TABLE "o""d'd".outside(o_column);
+        """)
+        yield connection
+
+
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="completed since Python 3.15")
+def test_what_is_completed(named: sqlite3.Connection) -> None:
+    assert candidates(named, "ord") == [
+        "ORDER ", "Ordered ", "order_dates ", "order_id ", "ordering ", "orders ",
+    ]  # fmt: skip
+    assert candidates(named, "o_") == ["o_column "]
+    assert candidates(named, "o'c") == ["o'clock "]
+    assert {"ON ", "OR ", "other ", "only_here ", "outside ", "o'clock ", "o\"d'd"} <= set(
+        candidates(named, "o")
+    )
+    assert {"MATCH ", "MATERIALIZED ", "MAX(", "main"} <= set(candidates(named, "ma"))
+    assert candidates(named, ".") == [".help ", ".quit ", ".version "]
+    assert candidates(named, ".v") == [".version "]
+    for text in ("xyzzy", "%", "^", "_", "'", '"', "\\", ".x", "\0"):
+        assert candidates(named, text) == []
+    assert candidates(named, "") == sorted(candidates(named, ""))
+    assert not named.in_transaction
+
+
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="completed since Python 3.15")
+def test_nothing_is_completed_from_a_database_that_cannot_be_read(
+    named: sqlite3.Connection,
+) -> None:
+    named.close()
+    assert candidates(named, "sel") == ["SELECT "]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="completed since Python 3.15")
+def test_a_terminal_completes_words(tmp_path: Path) -> None:
+    pytest.importorskip("readline")
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "oxlite.sqlite3"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**ENVIRONMENT, "TERM": "dumb", "INPUTRC": "/dev/null", "NO_COLOR": "1"},
+        cwd=tmp_path,
+    ) as process:
+        os.close(theirs)
+        try:
+            seen = b""
+            for line in (b"CREATE TABLE customers(number);", b"sel\tcou\t*) FROM cus\t;", b".qu\t"):
+                while not seen.endswith(b"sqlite> "):
+                    seen += os.read(terminal, 4096)
+                seen = b""
+                os.write(terminal, line + b"\n")
+                if b"sel" in line:
+                    while b"(0,)" not in seen:
+                        seen += os.read(terminal, 4096)
+                    typed = seen.replace(b"sel\x08\x08\x08", b"").replace(b"cou\x08\x08\x08", b"")
+                    assert b"SELECT COUNT(*) FROM customers ;" in typed
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            os.close(terminal)

@@ -302,12 +302,14 @@ CALLS: dict[str, str] = {
 }
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="such a thread just stops since 3.14")
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_with_a_daemon_thread_in_code_of_the_applications(
     ends: Callable[..., str], call: str
 ) -> None:
-    """The interpreter, about to end, stops the thread when it wants to go on."""
+    """The interpreter, about to end, stops the thread when it wants to go on.
+
+    Before Python 3.14 it does so by unwinding the thread's stack.
+    """
     ends(f"""
 {_OWN}
 class Last:

@@ -390,3 +390,46 @@ connection.close()
 """,
         signal.SIGUSR1,
     ) == ["10"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python has it since 3.14")
+def test_what_a_debugger_runs_in_the_middle_of_a_statement(tmp_path: Path) -> None:
+    """It is as a signal handler is: it comes at once, and other connections are there for it."""
+    script = tmp_path / "script.py"
+    script.write_text("""
+import __main__
+from oxlite import sqlite3
+print(sqlite3.connect(":memory:").execute("SELECT 1").fetchone())
+try:
+    __main__.connection.execute("SELECT 2")
+except sqlite3.ProgrammingError as error:
+    print(error)
+__main__.connection.interrupt()
+""")
+    code = """
+from oxlite import sqlite3
+connection = sqlite3.connect(":memory:")
+print("begins", flush=True)
+try:
+    connection.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    ).fetchone()
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begins\n"
+            try:
+                sys.remote_exec(process.pid, script)
+            except (PermissionError, RuntimeError) as error:
+                pytest.skip(f"a process cannot be debugged here: {error}")
+            output, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    first, second, third = output.splitlines()
+    assert (first, third) == ("(1,)", "interrupted")
+    assert "in the middle of a statement cannot use the connection" in second

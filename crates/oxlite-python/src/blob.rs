@@ -20,6 +20,7 @@ use crate::exceptions::ProgrammingError;
 use crate::gil::{at_the_end, detached, held, is_ending, raise_kept, without};
 use crate::lock::lock;
 use crate::values::filled_bytes;
+use crate::version;
 
 /// Up to so many bytes are read and written with the GIL, as short statements are run.
 const HELD_BYTES: usize = 16 * 1024;
@@ -228,6 +229,7 @@ impl Blob {
                 // Also finds that the row has changed.
                 return Ok(self.read_range(py, 0, 0)?.into_any());
             }
+            refuse_backwards(&indices)?;
             let (first, end) = span(&indices);
             let bytes = self.read_range(py, first, end - first)?;
             if indices.step == 1 {
@@ -255,7 +257,7 @@ impl Blob {
         self.check(py)?;
         if let Ok(slice) = key.cast::<PySlice>() {
             let indices = slice.indices(self.length as isize)?;
-            if indices.slicelength == 0 {
+            if indices.slicelength == 0 && !version::SLICES_BLOBS_STRICTLY {
                 return Ok(());
             }
             let data = bytes_like(value)?;
@@ -263,6 +265,10 @@ impl Blob {
             if data.len() != indices.slicelength {
                 return Err(PyIndexError::new_err("Blob slice assignment is wrong size"));
             }
+            if indices.slicelength == 0 {
+                return Ok(());
+            }
+            refuse_backwards(&indices)?;
             let (first, end) = span(&indices);
             if indices.step == 1 {
                 return self.write_range(py, first, data);
@@ -332,6 +338,16 @@ impl Drop for Blob {
                 }
             });
         }
+    }
+}
+
+/// Refuses a slice that goes backwards, where this version of Python does.
+fn refuse_backwards(indices: &PySliceIndices) -> PyResult<()> {
+    match indices.step < 0 && version::SLICES_BLOBS_STRICTLY {
+        true => Err(PyValueError::new_err(
+            "Blob doesn't support slices with a negative step",
+        )),
+        false => Ok(()),
     }
 }
 

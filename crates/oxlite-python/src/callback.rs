@@ -43,7 +43,30 @@ pub(crate) fn report(py: Python<'_>, error: PyErr, callable: &Bound<'_, PyAny>) 
     if !error.is_instance_of::<PyException>(py) {
         keep_for_caller(error);
     } else if SHOWS_TRACEBACKS.load(Ordering::Relaxed) {
-        error.write_unraisable(py, Some(callable));
+        write_unraisable(py, error, callable);
+    }
+}
+
+#[cfg(not(Py_3_14))]
+fn write_unraisable(py: Python<'_>, error: PyErr, callable: &Bound<'_, PyAny>) {
+    error.write_unraisable(py, Some(callable));
+}
+
+/// The callable is named in the message since Python 3.14, and not handed to the hook.
+#[cfg(Py_3_14)]
+fn write_unraisable(py: Python<'_>, error: PyErr, callable: &Bound<'_, PyAny>) {
+    // SAFETY: the declaration is CPython's.
+    unsafe extern "C" {
+        /// Python's own, since 3.13, with the arguments that its format asks for.
+        fn PyErr_FormatUnraisable(format: *const std::ffi::c_char, ...);
+    }
+    error.restore(py);
+    // SAFETY: the GIL is held, an exception is set; `%R` takes one object, which lives during the call.
+    unsafe {
+        PyErr_FormatUnraisable(
+            c"Exception ignored on sqlite3 callback %R".as_ptr(),
+            callable.as_ptr(),
+        );
     }
 }
 

@@ -40,7 +40,7 @@ use crate::gil_cell::GilCell;
 use crate::lock::{glance, lock, try_to_lock};
 use crate::notices;
 use crate::options::{self, DetectTypes, Extras, Truth};
-use crate::signature::{check_database, hand_on, warn_of_positions};
+use crate::signature::{check_database, check_positions_of_connect, hand_on, warn_of_positions};
 use crate::sys_module::sys_object;
 use crate::values::TextFactory;
 use crate::version;
@@ -349,7 +349,7 @@ impl Drop for Connection {
         // The last reference closes the database, which may run a checkpoint: not with the GIL.
         // Without an interpreter (it is shutting down) there is nobody to be kind to.
         at_the_end(|py| {
-            if is_open && version::warns_of_unclosed_connections(py) {
+            if is_open && version::WARNS_OF_UNCLOSED_CONNECTIONS {
                 warn_of_unclosed(py);
             }
             without(py, || drop(opened.take()));
@@ -443,7 +443,7 @@ pub(crate) fn connect<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     /// Where `factory` stands among the positional arguments.
     const FACTORY: usize = 5;
-    warn_of_positions(py, "sqlite3.connect", args.len())?;
+    check_positions_of_connect(py, args.len())?;
     let factory = match kwargs {
         Some(kwargs) => kwargs.get_item("factory")?,
         None => None,

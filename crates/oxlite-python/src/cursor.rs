@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -19,8 +19,10 @@ use crate::execution::{Attributes, Execution, State};
 use crate::gil::{Hold, at_the_end, detached};
 use crate::lock::lock;
 use crate::row::{Row, refuse_other_rows};
-use crate::signature::wrong_type;
+use crate::signature::{refuse_to_delete, wrong_type};
+use crate::type_names::is_of_class;
 use crate::values::{RowTuple, TextFactory};
+use crate::version;
 
 /// A cursor over a connection, as PEP 249 and the standard library define it.
 #[pyclass(module = "oxlite.sqlite3", subclass, frozen, weakref)]
@@ -36,21 +38,43 @@ pub(crate) struct Cursor {
 enum FetchSize {
     /// None is given: `None` is no number.
     ArraySize,
-    Given(i32),
+    Given(i64),
 }
 
 impl<'py> FromPyObject<'_, 'py> for FetchSize {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        object.extract().map(Self::Given).map_err(|error| {
-            match error.is_instance_of::<PyOverflowError>(object.py()) {
+        if version::COUNTS_ROWS_STRICTLY {
+            return number_of_rows(&object, "for C uint32_t").map(Self::Given);
+        }
+        let number = object.extract().map(i32::into).map(Self::Given);
+        number.map_err(
+            |error| match error.is_instance_of::<PyOverflowError>(object.py()) {
                 true => PyOverflowError::new_err("Python int too large to convert to C int"),
                 false => error,
-            }
-        })
+            },
+        )
     }
 }
+
+/// A number of rows as Python 3.14 takes them; `what` ends the message of one that is too large.
+fn number_of_rows(number: &Bound<'_, PyAny>, what: &str) -> PyResult<i64> {
+    let is_no_number = match number.extract() {
+        Ok(number @ 0..=UINT32_MAX) => return Ok(number),
+        Ok(_) => None,
+        Err(error) if error.is_instance_of::<PyOverflowError>(number.py()) => None,
+        Err(error) => Some(error),
+    };
+    Err(match is_no_number {
+        Some(error) => error,
+        None if number.lt(0)? => PyValueError::new_err("Cannot convert negative int"),
+        None => PyOverflowError::new_err(format!("Python int too large {what}")),
+    })
+}
+
+/// The largest number of rows that Python 3.14 takes.
+const UINT32_MAX: i64 = 0xFFFF_FFFF;
 
 /// Where a cursor comes from.
 struct Origin {
@@ -350,10 +374,11 @@ impl Cursor {
         slf.get().origin()?;
         let size = match size {
             FetchSize::ArraySize => slf.get().arraysize(slf.py()),
-            FetchSize::Given(size) => i64::from(size),
+            FetchSize::Given(size) => size,
         };
-        // As in the standard library, zero and less mean no limit.
-        let limit = usize::try_from(size).ok().filter(|size| *size > 0);
+        // As in the standard library, zero and less mean no limit, until Python 3.14.
+        let has_no_limit = size < 1 && !version::COUNTS_ROWS_STRICTLY;
+        let limit = usize::try_from(size).ok().filter(|_| !has_no_limit);
         Self::fetch(slf, limit.unwrap_or(usize::MAX))
     }
 
@@ -425,8 +450,21 @@ impl Cursor {
     }
 
     #[setter]
-    fn set_arraysize(&self, py: Python<'_>, arraysize: i64) {
-        self.state.attributes(py).arraysize = arraysize;
+    fn set_arraysize(&self, arraysize: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = arraysize.py();
+        let number = match version::COUNTS_ROWS_STRICTLY {
+            true => number_of_rows(arraysize, "to convert to C uint32_t")?,
+            false => arraysize.extract()?,
+        };
+        self.state.attributes(py).arraysize = number;
+        Ok(())
+    }
+
+    #[deleter]
+    fn delete_arraysize(&self) -> PyResult<()> {
+        Err(PyAttributeError::new_err(
+            "attribute 'arraysize' of 'oxlite.sqlite3.Cursor' objects cannot be deleted",
+        ))
     }
 
     /// Called with the cursor and the row's tuple to make each row; `None` for plain tuples.
@@ -446,6 +484,7 @@ impl Cursor {
 
     #[deleter]
     fn delete_row_factory(&self, py: Python<'_>) -> PyResult<()> {
+        refuse_to_delete("row_factory")?;
         self.set_row_factory(py, None)
     }
 
@@ -512,6 +551,13 @@ pub(crate) fn sql_text<'a, 'py>(
     sql: &'a Bound<'py, PyAny>,
     argument: &str,
 ) -> PyResult<&'a Bound<'py, PyString>> {
-    sql.cast::<PyString>()
-        .map_err(|_| wrong_type(argument, "str", sql))
+    sql.cast::<PyString>().map_err(|_| {
+        if is_of_class(sql, "string.templatelib.Template") {
+            return PyTypeError::new_err(format!(
+                "{argument} must be str, not a template string: write ? in the SQL where a value is to \
+                 stand, and give the values as parameters"
+            ));
+        }
+        wrong_type(argument, "str", sql)
+    })
 }

@@ -253,8 +253,8 @@ impl<'c> Execution<'c> {
         let objects = match parameters {
             Argument::Absent => PyTuple::empty(py),
             Argument::Given(parameters) => {
-                let deprecated = parameters::deprecates_sequences(py, &cached);
-                match parameters::collect_plain(parameters, deprecated) {
+                let minds = parameters::minds_sequences(&cached);
+                match parameters::collect_plain(parameters, minds) {
                     Some(objects) => objects,
                     None => {
                         let names = parameters::names(&cached, &self.locked);
@@ -397,14 +397,14 @@ impl<'c> Execution<'c> {
         }
         self.begin_if_needed(py, &cached, &mut remaining)?;
         let names = parameters::names(&cached, &self.locked);
-        let deprecated = parameters::deprecates_sequences(py, &cached);
+        let minds = parameters::minds_sequences(&cached);
         let single_values = SingleValues::of(self.core);
         let mut rowcount = 0;
         let mut is_described = false;
         let mut hold = Hold::default();
         loop {
             let (execution, crossing) =
-                self.unlocked(py, || Ok(sets.take(&names, deprecated, single_values)))?;
+                self.unlocked(py, || Ok(sets.take(&names, minds, single_values)))?;
             self = execution;
             rowcount += self.within(&mut remaining, || {
                 self.run_sets(py, &mut cached, &crossing, &mut hold)

@@ -7,7 +7,8 @@
 //! it: a destructor on the way would touch Python objects without the GIL, and a frame that catches
 //! panics, as every function that Python calls does, ends the process.
 //!
-//! So such a thread stands still for ever, as from 3.14 on CPython itself has it. Whoever is asked
+//! So such a thread stands still for ever, as from 3.14 on CPython itself has it: there this is left out,
+//! and no thread is unwound. Whoever is asked
 //! at each frame what is to be done there is Rust's personality function; the linker puts ours before
 //! it (`--wrap`, see `build.rs`), which stops at the first frame of this library that has anything to
 //! do. The frames before it are Python's, and Rust's without destructors. Considered and rejected: a

@@ -73,19 +73,51 @@ pub(crate) fn without<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) 
 /// its way put aside. Nothing is done where there is no interpreter any more.
 pub(crate) fn at_the_end(work: impl FnOnce(Python<'_>)) {
     Python::try_attach(|py| {
-        let (mut kind, mut value, mut traceback) = Default::default();
-        let [kind, value, traceback]: [&mut *mut ffi::PyObject; 3] =
-            [&mut kind, &mut value, &mut traceback];
-        // SAFETY: the GIL is held; three places for what is set, if anything, which is then ours.
-        unsafe { ffi::PyErr_Fetch(kind, value, traceback) };
+        let pending = Pending::take(py);
         work(py);
         // Nobody called, so nobody can be told of what a callback has raised.
         if let Some(kept) = take_kept() {
             kept.write_unraisable(py, None);
         }
-        // SAFETY: as fetched above, given back once.
-        unsafe { ffi::PyErr_Restore(*kind, *value, *traceback) };
+        pending.put_back(py);
     });
+}
+
+/// The exception that is on its way, if any. PyO3's own way would raise a panic that is on its way anew.
+#[cfg(Py_3_12)]
+struct Pending(*mut ffi::PyObject);
+
+#[cfg(Py_3_12)]
+impl Pending {
+    fn take(_py: Python<'_>) -> Self {
+        // SAFETY: the GIL is held; what is set, if anything, is then ours.
+        Self(unsafe { ffi::PyErr_GetRaisedException() })
+    }
+
+    fn put_back(self, _py: Python<'_>) {
+        // SAFETY: the GIL is held; as taken, given back once.
+        unsafe { ffi::PyErr_SetRaisedException(self.0) };
+    }
+}
+
+/// The exception that is on its way, if any: its class, itself, its traceback.
+#[cfg(not(Py_3_12))]
+struct Pending([*mut ffi::PyObject; 3]);
+
+#[cfg(not(Py_3_12))]
+impl Pending {
+    fn take(_py: Python<'_>) -> Self {
+        let [mut class, mut value, mut traceback] = [std::ptr::null_mut(); 3];
+        // SAFETY: the GIL is held; three places for what is set, if anything, which is then ours.
+        unsafe { ffi::PyErr_Fetch(&raw mut class, &raw mut value, &raw mut traceback) };
+        Self([class, value, traceback])
+    }
+
+    fn put_back(self, _py: Python<'_>) {
+        let [class, value, traceback] = self.0;
+        // SAFETY: the GIL is held; as taken, given back once.
+        unsafe { ffi::PyErr_Restore(class, value, traceback) };
+    }
 }
 
 /// Runs `work` on a locked connection without the GIL. What it captures is `Send`, so it holds no
@@ -282,7 +314,8 @@ thread_local! {
     static IS_SIGNALLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Refuses an interpreter whose GIL has been switched off by force (`PYTHON_GIL=0`).
+/// Refuses an interpreter whose GIL has been switched off by force (`PYTHON_GIL=0`): what is behind `GilCell` and
+/// `GilOnce` would be used by several threads at once.
 pub(crate) fn refuse_without_gil(py: Python<'_>) -> PyResult<()> {
     let is_on = match py.import("sys")?.getattr_opt("_is_gil_enabled")? {
         Some(is_enabled) => is_enabled.call0()?.is_truthy()?,
@@ -292,7 +325,8 @@ pub(crate) fn refuse_without_gil(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     Err(PyImportError::new_err(
-        "Oxlite needs the GIL: start Python without PYTHON_GIL=0 and -X gil=0",
+        "Oxlite needs the GIL, which this Python was told to do without: start it without PYTHON_GIL=0 and \
+         -X gil=0, and the import turns the GIL on (docs/free-threads.md)",
     ))
 }
 

@@ -24,7 +24,7 @@ mod error;
 mod exceptions;
 mod execution;
 mod extension;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_env = "gnu", not(Py_3_14)))]
 mod forced_unwind;
 mod function;
 mod gil;
@@ -144,6 +144,7 @@ mod native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         crate::gil::refuse_subinterpreters()?;
+        crate::gil::refuse_without_gil(py)?;
         // Forks are counted and seen to from here on, by this one thread.
         oxlite_sqlite::prepare_for_forks();
         module.add("ABSENT", crate::changeset::absent(py)?)?;
@@ -161,10 +162,12 @@ mod native {
             "NETWORK_FILE_SYSTEMS",
             PyFrozenSet::new(py, network_file_systems)?,
         )?;
+        // As the standard library's module has it.
+        #[cfg(Py_3_15)]
+        module.add("SQLITE_KEYWORDS", PyTuple::new(py, build::keywords())?)?;
         module.add("sqlite_version", build::version())?;
         module.add("sqlite_source_id", build::source_id())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::gil::refuse_without_gil(py)?;
         crate::gil::note_main_thread(py)?;
         crate::notices::install();
         oxlite_sqlite::call_before_waiting(crate::gil::on_waiting);

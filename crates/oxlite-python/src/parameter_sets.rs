@@ -52,7 +52,7 @@ impl<'py> ParameterSets<'py> {
     pub(crate) fn take(
         &mut self,
         names: &[Option<String>],
-        deprecates_sequences: bool,
+        minds_sequences: bool,
         single_values: SingleValues,
     ) -> Crossing<'py> {
         let mut crossing = Crossing {
@@ -71,7 +71,7 @@ impl<'py> ParameterSets<'py> {
                     break;
                 }
             };
-            if let Some(objects) = parameters::collect_plain(&set, deprecates_sequences) {
+            if let Some(objects) = parameters::collect_plain(&set, minds_sequences) {
                 crossing.sets.push(objects);
                 continue;
             }

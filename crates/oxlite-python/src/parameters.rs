@@ -32,9 +32,9 @@ pub(crate) type Values<'a> = SmallVec<[ValueRef<'a>; 8]>;
 #[inline]
 pub(crate) fn collect_plain<'py>(
     parameters: &Bound<'py, PyAny>,
-    deprecates_sequences: bool,
+    minds_sequences: bool,
 ) -> Option<Bound<'py, PyTuple>> {
-    if deprecates_sequences || adapts_base_types() {
+    if minds_sequences || adapts_base_types() {
         return None;
     }
     let tuple = if let Ok(tuple) = parameters.cast_exact::<PyTuple>() {
@@ -62,16 +62,16 @@ pub(crate) fn names(cached: &CachedStatement, locked: &Locked<'_>) -> Vec<Option
         .collect()
 }
 
-/// Whether a sequence for this statement's parameters is warned of: some have names, and this version
-/// of Python deprecates that.
+/// Whether a sequence for this statement's parameters is warned of or refused: some have names, and this
+/// version of Python does so.
 #[inline]
-pub(crate) fn deprecates_sequences(py: Python<'_>, cached: &CachedStatement) -> bool {
-    cached.has_named_parameters && version::deprecates_sequences_for_names(py)
+pub(crate) fn minds_sequences(cached: &CachedStatement) -> bool {
+    cached.has_named_parameters && version::MINDS_SEQUENCES_FOR_NAMES
 }
 
-/// Warns of each parameter that has a name, since a sequence was supplied.
+/// Warns of each parameter that has a name, since a sequence was supplied, or refuses the first.
 fn warn_of_names(py: Python<'_>, names: &[Option<String>]) -> PyResult<()> {
-    if !version::deprecates_sequences_for_names(py) {
+    if !version::MINDS_SEQUENCES_FOR_NAMES {
         return Ok(());
     }
     let category = PyType::new::<PyDeprecationWarning>(py);
@@ -79,11 +79,18 @@ fn warn_of_names(py: Python<'_>, names: &[Option<String>]) -> PyResult<()> {
         let Some(name) = name.as_deref().filter(|name| !name.starts_with('?')) else {
             continue;
         };
-        let text = CString::new(format!(
-            "Binding {} ('{name}') is a named parameter, but you supplied a sequence which requires \
-             nominal (qmark) placeholders. Starting with Python 3.14 an sqlite3.ProgrammingError \
-             will be raised.",
+        let which = format!(
+            "Binding {} ('{name}') is a named parameter, but you supplied a sequence which requires",
             position + 1
+        );
+        if version::REFUSES_SEQUENCES_FOR_NAMES {
+            return Err(ProgrammingError::new_err(format!(
+                "{which} nameless (qmark) placeholders."
+            )));
+        }
+        let text = CString::new(format!(
+            "{which} nominal (qmark) placeholders. Starting with Python 3.14 an \
+             sqlite3.ProgrammingError will be raised."
         ))?;
         PyErr::warn(py, &category, &text, 1)?;
     }

@@ -113,6 +113,10 @@ impl Row {
         if let Ok(wanted) = key.cast::<PyString>() {
             return match self.position(wanted)? {
                 Some(position) => data.get_item(position),
+                // Of a cursor that has had no rows yet.
+                None if self.description.bind(py).is_empty() => Err(PyIndexError::new_err(
+                    format!("No item with key {}", wanted.repr()?),
+                )),
                 None => Err(PyIndexError::new_err("No item with that key")),
             };
         }

@@ -1,14 +1,14 @@
 //! Calls as CPython's own classes take them, and what is said of one that does not fit.
 //!
-//! Python 3.13 and 3.14 deprecate signatures in part: some parameters are to become positional- or
-//! keyword-only in 3.15. There the same calls warn with the same words; nothing is refused.
+//! Python 3.13 and 3.14 deprecate signatures in part: some parameters become positional- or keyword-only
+//! in 3.15. There the same calls warn with the same words, and since 3.15 they are refused.
 //!
 //! Whether an argument came by position or by name is not seen behind a full signature. So such a
-//! method takes everything, warns, and hands on to a function that has the full signature.
+//! method takes everything, warns or refuses, and hands on to a function that has the full signature.
 
 use std::ffi::CString;
 
-use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyDeprecationWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
@@ -53,13 +53,37 @@ pub(crate) fn with_object<'py, T>(
     PyTuple::new(object.py(), all)
 }
 
-/// Warns if one of a method's `parameters`, which are to become positional-only, came by name.
-pub(crate) fn warn_of_keywords(
-    py: Python<'_>,
+/// Refuses to delete a factory, where this version of Python does.
+pub(crate) fn refuse_to_delete(factory: &str) -> PyResult<()> {
+    match version::KEEPS_FACTORIES {
+        true => Err(PyAttributeError::new_err(format!(
+            "cannot delete {factory} attribute"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Warns if one of a method's `parameters`, its first, came by name; refuses it where they are
+/// positional-only.
+pub(crate) fn check_names(
     method: &str,
     parameters: &[&str],
+    arguments: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
+    let py = arguments.py();
+    let (count, supplied) = (parameters.len(), arguments.len());
+    if version::HAS_STRICT_SIGNATURES && supplied < count {
+        // `n` of this one may come in both ways.
+        let how_many = match method {
+            "set_progress_handler" => "at least",
+            _ => "exactly",
+        };
+        let plural = if count > 1 { "s" } else { "" };
+        return Err(PyTypeError::new_err(format!(
+            "{method}() takes {how_many} {count} positional argument{plural} ({supplied} given)"
+        )));
+    }
     let Some(keywords) = keywords else {
         return Ok(());
     };
@@ -79,6 +103,16 @@ pub(crate) fn warn_of_keywords(
              deprecated. Parameter{plural} {names} will become positional-only in Python 3.15."
         ),
     )
+}
+
+/// Warns if more than the database came by position to `connect`, or refuses it.
+pub(crate) fn check_positions_of_connect(py: Python<'_>, positions: usize) -> PyResult<()> {
+    if positions > 1 && version::HAS_STRICT_SIGNATURES {
+        return Err(PyTypeError::new_err(format!(
+            "connect() takes at most 1 positional arguments ({positions} given)"
+        )));
+    }
+    warn_of_positions(py, "sqlite3.connect", positions)
 }
 
 /// Warns if more than the database came by position.
@@ -114,6 +148,11 @@ pub(crate) fn check_database(
     const DATABASE: &str = "database";
     let at_most = CONNECT.len() + 1;
     let supplied = arguments.len();
+    if supplied > 1 && version::HAS_STRICT_SIGNATURES {
+        return Err(PyTypeError::new_err(format!(
+            "{callable}() takes exactly 1 positional argument ({supplied} given)"
+        )));
+    }
     if supplied > at_most {
         return Err(PyTypeError::new_err(format!(
             "{callable}() takes at most {at_most} positional arguments ({supplied} given)"
@@ -138,7 +177,7 @@ fn enumerated(names: &[&str]) -> String {
 }
 
 fn warn(py: Python<'_>, text: String) -> PyResult<()> {
-    if !version::deprecates_parts_of_signatures(py) {
+    if !version::DEPRECATES_PARTS_OF_SIGNATURES {
         return Ok(());
     }
     let category = PyType::new::<PyDeprecationWarning>(py);

@@ -1,6 +1,7 @@
 //! What the linked SQLite says of itself: version, source and compile-time options.
 
 use std::ffi::CStr;
+use std::ptr;
 
 use libsqlite3_sys as ffi;
 
@@ -44,6 +45,26 @@ pub fn compile_options() -> Vec<&'static str> {
             }
             // SAFETY: not NULL, so a NUL-terminated string constant of the library.
             unsafe { CStr::from_ptr(option) }.to_str().ok()
+        })
+        .collect()
+}
+
+/// Every word that means something in SQL, in the library's order (<https://sqlite.org/c3ref/keyword_check.html>).
+pub fn keywords() -> Vec<&'static str> {
+    // SAFETY: takes no argument, reads a constant.
+    let count = unsafe { ffi::sqlite3_keyword_count() };
+    (0..count)
+        .filter_map(|index| {
+            let (mut name, mut length) = (ptr::null(), 0);
+            // SAFETY: any index is allowed; the two places are ours.
+            let code = unsafe { ffi::sqlite3_keyword_name(index, &raw mut name, &raw mut length) };
+            if code != ffi::SQLITE_OK {
+                return None;
+            }
+            // SAFETY: on success that many bytes of a string constant of the library, which no NUL ends.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(name.cast(), usize::try_from(length).ok()?) };
+            std::str::from_utf8(bytes).ok()
         })
         .collect()
 }

@@ -10,6 +10,7 @@ Invariant: nothing here reaches the standard library's ``sqlite3``, whose SQLite
 
 import collections.abc as _abc
 import importlib as _importlib
+import sys as _sys
 
 from oxlite._native import (
     LEGACY_TRANSACTION_CONTROL,
@@ -96,6 +97,8 @@ __all__ = [
     "threadsafety",
 ]
 __all__ += _constants.__all__
+if _sys.version_info >= (3, 15):
+    __all__ += ["SQLITE_KEYWORDS"]  # noqa: F405 - by __getattr__
 
 apilevel = "2.0"
 """The version of PEP 249 that this module follows."""

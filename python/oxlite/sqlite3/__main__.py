@@ -1,7 +1,8 @@
 """A shell for SQLite: ``python -m oxlite.sqlite3 [-h] [-v] [filename] [sql]``.
 
 It is what ``python -m sqlite3`` is from Python 3.12 on: with SQL one statement is executed,
-without it statements are read line by line until a semicolon ends them.
+without it statements are read line by line until a semicolon ends them. From Python 3.15 on it has
+colours, and TAB completes words, as there.
 
 Invariants: rows go to the output, all else to the error output. A statement that fails ends the
 program with status 1 if it was an argument, and never ends a session. Every statement commits by
@@ -12,9 +13,10 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from oxlite.sqlite3 import Connection, Error, complete_statement, connect, sqlite_version
+from oxlite.sqlite3.completion import completing
 
 __all__ = ["main"]
 
@@ -29,6 +31,33 @@ Enter SQL, ended by a semicolon, or one of these commands:
 
 # Between so many of SQLite's instructions Python gets to see CTRL-C.
 _INSTRUCTIONS_PER_CHECK = 100_000
+
+
+class _Colours(NamedTuple):
+    """What the terminal is sent before a part of the output, and after it."""
+
+    prompt: str = ""
+    error: str = ""
+    message: str = ""
+    reset: str = ""
+
+
+def _colours() -> _Colours:
+    if sys.version_info >= (3, 15):
+        from _colorize import get_theme
+
+        theme = get_theme()
+        wrong = theme.traceback
+        return _Colours(theme.syntax.prompt, wrong.type, wrong.message, theme.syntax.reset)
+    return _Colours()
+
+
+def _prompt(text: str) -> str:
+    """Return a prompt in its colour, which readline is told to have no width."""
+    if sys.version_info >= (3, 15):
+        colours = _colours()
+        return f"\001{colours.prompt}\002{text}\001{colours.reset}\002"
+    return text
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -86,13 +115,15 @@ def _converse(connection: Connection, filename: str) -> None:
     _tell(f"Connected to {name}\n")
     _tell("Each statement is executed once a semicolon ends it.")
     _tell('Type ".help" for more information; type ".quit" or CTRL-D to quit.')
-    if sys.stdin.isatty():
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401 - from then on lines can be edited
+    with completing(connection) if sys.stdin.isatty() else contextlib.nullcontext():
+        _read_statements(connection)
+
+
+def _read_statements(connection: Connection) -> None:
     source = ""
     while True:
         try:
-            line = input(_CONTINUATION if source else _PROMPT)
+            line = input(_prompt(_CONTINUATION if source else _PROMPT))
             if source or not line.startswith("."):
                 source = _entered(connection, f"{source}{line}\n")
             elif not _obey(line[1:].strip()):
@@ -130,7 +161,7 @@ def _obey(command: str) -> bool:
         case "":
             pass
         case unknown:
-            _tell(f'Error: unknown command: "{unknown}"; ".help" lists the commands')
+            _tell_wrong("Error", f'unknown command: "{unknown}"; ".help" lists the commands')
     return True
 
 
@@ -148,7 +179,13 @@ def _execute(connection: Connection, sql: str) -> bool:
 def _report(error: Exception) -> None:
     """Print an error with its class and, if SQLite gave it one, its extended name."""
     name = getattr(error, "sqlite_errorname", None)
-    _tell(f"{type(error).__name__}{f' ({name})' if name else ''}: {error}")
+    _tell_wrong(f"{type(error).__name__}{f' ({name})' if name else ''}", str(error))
+
+
+def _tell_wrong(what: str, message: str) -> None:
+    colours = _colours()
+    what = f"{colours.error}{what}{colours.reset}"
+    _tell(f"{what}: {colours.message}{message}{colours.reset}")
 
 
 def _tell(line: str) -> None:

@@ -38,6 +38,8 @@ def attribute(name: str) -> object:
     if name == "OptimizedUnicode" and version < (3, 12):
         _warn("OptimizedUnicode is deprecated and will be removed in Python 3.12; it is str")
         return str
+    if name == "SQLITE_KEYWORDS" and version >= (3, 15):
+        return getattr(_native, name)
     if name == "enable_shared_cache" and version < (3, 12):
         return enable_shared_cache
     raise AttributeError(f"module 'oxlite.sqlite3' has no attribute {name!r}")

@@ -35,7 +35,7 @@ SUITE = HERE / "suite.py"
 SUBSTITUTE = HERE / "substitute"
 PACKAGE = "test.test_sqlite3"
 FLOOR = 430  # Python 3.11 has 436 tests, later ones have more
-VERSIONS = ("3.11", "3.12", "3.13")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 FAILURES = {"failed", "error", "unexpected success"}
 
 

@@ -8,6 +8,7 @@ use super::Connection;
 use crate::error::{from_core, lock_failed};
 use crate::gil_once::GilOnce;
 use crate::row::refuse_other_rows;
+use crate::signature::refuse_to_delete;
 
 #[pymethods]
 impl Connection {
@@ -27,6 +28,7 @@ impl Connection {
 
     #[deleter]
     fn delete_row_factory(&self, py: Python<'_>) -> PyResult<()> {
+        refuse_to_delete("row_factory")?;
         self.set_row_factory(py, None)
     }
 
@@ -49,9 +51,11 @@ impl Connection {
     }
 
     #[deleter]
-    fn delete_text_factory(&self, py: Python<'_>) {
+    fn delete_text_factory(&self, py: Python<'_>) -> PyResult<()> {
+        refuse_to_delete("text_factory")?;
         let replaced = self.attributes.get_mut(py).text_factory.take();
         drop(replaced);
+        Ok(())
     }
 
     /// How long a statement may work, in seconds, before it is interrupted with

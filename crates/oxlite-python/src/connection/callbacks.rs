@@ -11,7 +11,7 @@ use super::Connection;
 use crate::callback::{self, Callable, Kind};
 use crate::error::from_sqlite;
 use crate::exceptions::OperationalError;
-use crate::signature::{hand_on, warn_of_keywords};
+use crate::signature::{check_names, hand_on};
 
 /// How many pages in the WAL make a commit run a checkpoint, unless said otherwise
 /// (<https://sqlite.org/c3ref/wal_autocheckpoint.html>).
@@ -55,7 +55,7 @@ impl Connection {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let names = ["authorizer_callback"];
-        warn_of_keywords(slf.py(), "set_authorizer", &names, keywords)?;
+        check_names("set_authorizer", &names, arguments, keywords)?;
         hand_on!(set_authorizer, slf, arguments, keywords)
     }
 
@@ -71,7 +71,7 @@ impl Connection {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let names = ["progress_handler"];
-        warn_of_keywords(slf.py(), "set_progress_handler", &names, keywords)?;
+        check_names("set_progress_handler", &names, arguments, keywords)?;
         hand_on!(set_progress_handler, slf, arguments, keywords)
     }
 
@@ -87,7 +87,7 @@ impl Connection {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let names = ["trace_callback"];
-        warn_of_keywords(slf.py(), "set_trace_callback", &names, keywords)?;
+        check_names("set_trace_callback", &names, arguments, keywords)?;
         hand_on!(set_trace_callback, slf, arguments, keywords)
     }
 

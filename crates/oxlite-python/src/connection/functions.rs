@@ -11,9 +11,27 @@ use crate::error::from_sqlite;
 use crate::exceptions::{OperationalError, ProgrammingError};
 use crate::function::{self, PythonAggregate};
 use crate::options::Truth;
-use crate::signature::{hand_on, warn_of_keywords};
+use crate::signature::{check_names, hand_on};
+use crate::version;
 
 impl Connection {
+    /// Refuses a `count` of arguments that no function can have, where this version of Python looks at it.
+    fn check_count(&self, py: Python<'_>, name: &str, count: i32) -> PyResult<()> {
+        if !version::CHECKS_ARGUMENT_COUNTS {
+            return Ok(());
+        }
+        self.on_locked(py, |_, locked| {
+            match locked.limit(codes::SQLITE_LIMIT_FUNCTION_ARG) {
+                Some(at_most) if !(-1..=at_most).contains(&count) => {
+                    Err(ProgrammingError::new_err(format!(
+                        "'{name}' must be between -1 and {at_most}, not {count}"
+                    )))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
     /// Defines something on the locked connection; an error is an `OperationalError` of this text,
     /// unless memory has run out.
     pub(crate) fn define(
@@ -47,7 +65,7 @@ impl Connection {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let names = ["name", "narg", "func"];
-        warn_of_keywords(slf.py(), "create_function", &names, keywords)?;
+        check_names("create_function", &names, arguments, keywords)?;
         hand_on!(create_function, slf, arguments, keywords)
     }
 
@@ -63,7 +81,7 @@ impl Connection {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let names = ["name", "n_arg", "aggregate_class"];
-        warn_of_keywords(slf.py(), "create_aggregate", &names, keywords)?;
+        check_names("create_aggregate", &names, arguments, keywords)?;
         hand_on!(create_aggregate, slf, arguments, keywords)
     }
 
@@ -78,6 +96,7 @@ impl Connection {
         aggregate_class: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let name = c_name(name)?;
+        self.check_count(py, "num_params", num_params)?;
         self.on_locked(py, |core, locked| {
             let single_values = SingleValues::of(core);
             let aggregate = aggregate_class.map(|class| PythonAggregate::new(class, single_values));
@@ -129,6 +148,7 @@ fn create_function(
 ) -> PyResult<()> {
     let name = c_name(name)?;
     let connection = connection.get();
+    connection.check_count(py, "narg", narg)?;
     let single_values = SingleValues::of(connection.core()?);
     let function = func.map(|function| function::scalar(function, single_values));
     connection.define(py, "Error creating function", move |locked| {
@@ -146,6 +166,7 @@ fn create_aggregate(
 ) -> PyResult<()> {
     let name = c_name(name)?;
     let connection = connection.get();
+    connection.check_count(py, "n_arg", n_arg)?;
     let single_values = SingleValues::of(connection.core()?);
     let aggregate = aggregate_class.map(|class| PythonAggregate::new(class, single_values));
     connection.define(py, "Error creating aggregate", move |locked| {

@@ -9,7 +9,7 @@ use oxlite_core::{
     Connection as Core, IsolationLevel, LEGACY_TRANSACTION_CONTROL, TransactionControl,
 };
 use oxlite_sqlite::Locked;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
@@ -223,6 +223,13 @@ impl Connection {
         Ok(())
     }
 
+    #[deleter]
+    fn delete_autocommit(&self) -> PyResult<()> {
+        Err(PyAttributeError::new_err(
+            "cannot delete autocommit attribute",
+        ))
+    }
+
     /// How an implicit transaction begins: `""`, `"DEFERRED"`, `"IMMEDIATE"`, `"EXCLUSIVE"`, or
     /// `None` for no implicit transactions.
     #[getter]
@@ -241,6 +248,11 @@ impl Connection {
             None => self.end_transaction(py, "COMMIT"),
             Some(_) => Ok(()),
         }
+    }
+
+    #[deleter]
+    fn delete_isolation_level(&self) -> PyResult<()> {
+        Err(PyAttributeError::new_err("cannot delete attribute"))
     }
 
     /// Whether a transaction is open; while another thread uses the connection, as it was before that.
