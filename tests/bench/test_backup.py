@@ -30,6 +30,7 @@ from oxlite.bench.workloads.backup.tables import TABLES
 from oxlite.bench.workloads.backup.ways import NONE, OURS, WAYS
 from oxlite.bench.workloads.backup.work import BackupParameters
 from oxlite.bench.workloads.backup.workload import WAY, BackupSession
+from oxlite.operations import compression
 
 SMALL = BackupParameters(size_mebibytes=1)
 TINY = {
@@ -133,7 +134,8 @@ def test_a_good_copy_has_no_flaw(database: Path, tmp_path: Path) -> None:
         assert verify.flaw(copy, SMALL.rows) is None
         copy.unlink()
         Path(f"{copy}.json").unlink(missing_ok=True)
-    pytest.importorskip("zstandard")
+    if reason := compression.missing():
+        pytest.skip(reason)
     assert ways.made("oxlite_zstd", database, small, 10.0) is None
     assert verify.flaw(small, SMALL.rows, compressed=True) is None
 
@@ -164,7 +166,8 @@ def test_what_is_no_database_is_found(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_damaged_compressed_copy_is_found(database: Path, tmp_path: Path) -> None:
-    pytest.importorskip("zstandard")
+    if reason := compression.missing():
+        pytest.skip(reason)
     made = operations.backup(database, tmp_path / "copy.db", compress=True).path
     made.write_bytes(made.read_bytes()[:-100])
     assert verify.flaw(made, SMALL.rows, compressed=True) == "it cannot be restored"

@@ -23,6 +23,7 @@ from oxlite.bench.errors import UsageError
 from oxlite.bench.harness.bootstrap import INSTALLED_BUILDS, build_path
 from oxlite.bench.scenarios.axes import BUILD
 from oxlite.bench.scenarios.scenario import Scenario
+from oxlite.operations import compression
 
 PROBE = "from oxlite.bench.harness.installed import describe; print(describe())"
 PROBE_SECONDS = 60.0
@@ -58,9 +59,7 @@ def missing_way(way: str) -> str | None:
     """Why backups cannot be made in that way here, or ``None`` if they can."""
     if way == "shell" and shutil.which(SHELL) is None:
         return f"the program {SHELL} is not on the PATH; run `apt install {SHELL}`"
-    if way == "oxlite_zstd" and util.find_spec("zstandard") is None:
-        return "zstandard is not installed; run `pip install 'oxlite[operations]'`"
-    return None
+    return compression.missing() if way == "oxlite_zstd" else None
 
 
 def missing_pools(settings: str) -> str | None:

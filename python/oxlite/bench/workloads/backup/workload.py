@@ -113,8 +113,8 @@ A backup under full write load: what it costs those who write, and how long it t
 
 Beside SQLite's own ways, and a copied file, which is no backup. All of it takes about half an hour,
 with `--quick` less than one minute, and up to twenty times the size of the database of disk. The
-program `sqlite3` is needed for one row, and zstandard (`pip install 'oxlite[operations]'`) for
-another; without them these say so, and the rest goes on.
+program `sqlite3` is needed for one row, and for another, before Python 3.14,
+zstandard (`pip install 'oxlite[operations]'`); without them these say so, and the rest goes on.
 """
     examples = (
         "--quick",
