@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import sqlite3 as stdlib
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -362,3 +363,14 @@ def test_a_statement_finds_its_rows_by_an_index(queue: Queue, name: str) -> None
     assert [
         one for one in scans if not any(each in one for each in small) and not first.search(one)
     ] == []
+
+
+def test_annotations_may_be_there_for_type_checkers_alone(queue: Queue) -> None:
+    """Since Python 3.14 they are evaluated when somebody asks, and then are not there."""
+    late = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+    source = f"{late}def counted(order: NotHere, count: int = 1) -> NotHereEither: return count\n"
+    exec(source, globals())
+    task = queue.task(globals()["counted"])
+    assert task.enqueue("an order", 2).status == "ready"
+    with pytest.raises(TypeError, match="count"):
+        task.enqueue("an order", cuont=2)

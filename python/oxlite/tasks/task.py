@@ -5,6 +5,7 @@ Invariant: a ``Task`` does not change; ``using`` makes another one.
 
 import inspect
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,6 +16,9 @@ from oxlite.tasks.arguments import encoded_call, instant
 from oxlite.tasks.context import TaskContext
 from oxlite.tasks.errors import UnfitArguments
 from oxlite.tasks.result import TaskResult
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 if TYPE_CHECKING:
     from oxlite.tasks.queue import Queue
@@ -253,6 +257,10 @@ def _is_coroutine_function(function: Callable[..., Any]) -> bool:
 @cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
+        if sys.version_info >= (3, 14):
+            # From there on annotations are evaluated when they are asked for. They may name what is
+            # there for type checkers alone, and here nobody asks what they are.
+            return inspect.signature(function, annotation_format=annotationlib.Format.STRING)
         return inspect.signature(function)
     except ValueError:  # one of C's that does not say
         return None
