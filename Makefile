@@ -76,7 +76,8 @@ test-slow:
 	@$(MAKE) --no-print-directory --jobs=2 build oha browser nginx
 	$(PYTEST) $(SLOWLY) -m slow
 
-test-interpreters: build
+test-interpreters: build ## Run the driver's tests, and others, on every supported Python
+	@$(MAKE) --no-print-directory pythons || echo "Not every Python can be had here"
 	@scripts/test_interpreters.sh
 
 test-cpython: build ## Run CPython's own tests of sqlite3 on Oxlite, on every Python here
