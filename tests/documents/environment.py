@@ -20,7 +20,7 @@ _KEPT = ("LANG", "TMPDIR", "TZ", "http_proxy", "https_proxy", "no_proxy", "SSL_C
 
 
 def built_wheel(folder: Path) -> Path:
-    """A wheel of this tree, for the Python that runs this; ``OXLITE_WHEEL`` names one to take.
+    """A wheel of this tree for the Python of the pages; ``OXLITE_WHEEL`` names one to take.
 
     Cargo has compiled it already where ``make build`` was run, and what is left takes seconds.
 
@@ -30,13 +30,15 @@ def built_wheel(folder: Path) -> Path:
     ready = os.environ.get("OXLITE_WHEEL")
     if ready:
         return Path(ready).resolve(strict=True)
+    # By that path the crates are compiled already.
+    python = os.environ.get("OXLITE_PYTHON", sys.executable)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet"),
-            *("--interpreter", sys.executable, "--out", str(folder)),
+            *("--interpreter", python, "--out", str(folder)),
         ],
         cwd=ROOT,
-        env=os.environ | {"PYO3_PYTHON": sys.executable, "VIRTUAL_ENV": sys.prefix},
+        env=os.environ | {"PYO3_PYTHON": python, "VIRTUAL_ENV": sys.prefix},
         capture_output=True,
         text=True,
     )
@@ -44,6 +46,12 @@ def built_wheel(folder: Path) -> Path:
         raise RuntimeError(f"no wheel of this tree:\n{done.stdout}{done.stderr}")
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def bare_python() -> str:
+    """The Python with which pages make environments; ``OXLITE_PYTHON`` names another one."""
+    said = os.environ.get("OXLITE_PYTHON")
+    return said or getattr(sys, "_base_executable", sys.executable)
 
 
 def variables(page: Page, folder: Path, wheel: Path | None = None) -> dict[str, str]:
@@ -70,9 +78,8 @@ def variables(page: Page, folder: Path, wheel: Path | None = None) -> dict[str, 
     search = [str(programs), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]
     if page.makes_environments:
         assert wheel is not None
-        bare = getattr(sys, "_base_executable", sys.executable)
         for name in ("python", "python3"):
-            (programs / name).symlink_to(bare)
+            (programs / name).symlink_to(bare_python())
         environment |= {
             "PIP_FIND_LINKS": str(wheel.parent),
             "PIP_REQUIRE_VIRTUALENV": "1",
