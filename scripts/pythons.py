@@ -48,7 +48,7 @@ _PRESETS = {
     "3.13": "org.bytedeco:cpython:3.13.0-1.5.11",
 }
 # The release whose C library serves the interpreters that are not Debian's.
-_SUITES_OF_LIBRARIES = {"glibc": "trixie", "glibc-2.31": "bullseye", "musl": "trixie"}
+_SUITES_OF_LIBRARIES = {"glibc": "trixie", "glibc-2.31": "bullseye", "musl": "bullseye"}
 _DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 _JAVACPP = {"x86_64": "linux-x86_64", "aarch64": "linux-arm64"}
 _LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
@@ -188,7 +188,7 @@ def _build_for_musl(python: Python) -> None:
     source = _sources(suite, f"python{python.version}", work)
     tools = _zig(target, work / "tools")
     install = work / "zlib"
-    _run("./configure", "--static", f"--prefix={install}", cwd=zlib, **tools)
+    _run("./configure", "--static", f"--prefix={install}", cwd=zlib, CFLAGS="-O2 -fPIC", **tools)
     _run("make", "libz.a", "install", cwd=zlib, **tools)
     _run(
         "./configure",
@@ -320,7 +320,7 @@ def _zig(target: str, into: Path) -> dict[str, str]:
     """The variables that have a build use zig as its compiler."""
     into.mkdir(parents=True)
     for name, command in (
-        ("cc", f"cc -target {target} -Wno-date-time"),
+        ("cc", f"cc -target {target} -dynamic -Wno-date-time"),
         ("ar", "ar"),
         ("ranlib", "ranlib"),
     ):
