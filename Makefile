@@ -162,6 +162,7 @@ lint: build target/tools/bin/cargo-deny ## Check formatting, lints, types, licen
 	$(BIN)/ruff format --check python tests scripts examples build_backend
 	$(BIN)/ruff check python tests scripts examples build_backend
 	$(BIN)/mypy
+	MYPYPATH=python:. $(BIN)/mypy --explicit-package-bases scripts/site/*.py
 	target/tools/bin/cargo-deny --locked --log-level error check bans licenses sources
 	$(BIN)/zizmor --quiet --offline --strict-collection .github
 

@@ -136,3 +136,12 @@ def test_the_index_names_every_module_that_has_a_page(root: Path) -> None:
     index = (root / "docs" / "reference" / "index.md").read_text()
     pages = {page.name for page in (root / "docs" / "reference").glob("*.md")} - {"index.md"}
     assert {name for name in pages if f"({name})" not in index} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_it_shows_values_in_the_place_of_private_constants_and_no_maps(site: Path) -> None:
+    text = "".join(page.read_text() for page in (site / "reference").rglob("*.html"))
+    assert set(re.findall(r">(_[A-Z][A-Z_]+)<", text)) == set()
+    for private in ("file_bytes.py", "online_copy"):  # of the maps of oxlite.operations
+        assert private not in text
