@@ -6,6 +6,7 @@ objects' methods is the same.
 Invariant: what is read was checked: it is one frame, whole, with the checksum of what is in it.
 """
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +28,9 @@ def _library() -> Any:  # noqa: ANN401 - a module
             return import_module(name)
         except ImportError:
             continue
-    raise OperationsError("backups are compressed by zstandard: pip install 'oxlite[operations]'")
+    # The extra leaves it out where Python is to have a module of its own.
+    wanted = "zstandard" if sys.version_info >= (3, 14) else "'oxlite[operations]'"
+    raise OperationsError(f"backups are compressed by zstandard: pip install {wanted}")
 
 
 def missing() -> str | None:
