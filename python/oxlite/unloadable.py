@@ -42,11 +42,18 @@ def _matter(error: ImportError) -> str | None:
             f"its Python files and its native module are of different versions ({text}). "
             f"Install it again: {_AGAIN}"
         )
+    if "not permitted" in text or "Permission denied" in text:
+        return (
+            f"this system refuses its native module ({text}). Look whether the file may be read, "
+            "and whether its file system is mounted with noexec"
+        )
     if "GLIBC" in text or "shared library" in text or "shared object" in text or "symbol" in text:
         return (
             f"its native module was built for another system than this one ({text}). The wheel "
             f"that fits is found by pip 21.2 or newer: {_AGAIN}"
         )
+    if "ELF" in text or "file too short" in text:
+        return f"its native module is damaged, or for another processor ({text}): {_AGAIN}"
     return None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import oxlite
+from oxlite.unloadable import explanation
 from oxlite.version import VERSION
 
 PACKAGE = Path(oxlite.__file__).parent
@@ -85,10 +86,36 @@ def test_one_that_lacks_a_name(installation: Path) -> None:
     assert "are of different versions (cannot import name 'of_a_later_version'" in message
 
 
-def test_what_is_damaged_says_so(installation: Path) -> None:
-    """What Python says by itself is left as it is."""
-    (installation / NATIVE).write_bytes(b"\x7fELF, and no more")
-    assert "file too short" in said(installation)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\x7fELF, and no more", "file too short"), (b"no library\n" * 999, "invalid ELF header")],
+)
+def test_one_that_is_damaged(installation: Path, content: bytes, words: str) -> None:
+    (installation / NATIVE).write_bytes(content)
+    message = said(installation)
+    assert "its native module is damaged, or for another processor" in message
+    assert words in message
+    assert "pip install --force-reinstall" in message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "failed to map segment from shared object: Operation not permitted",
+        "cannot open shared object file: Permission denied",
+    ],
+)
+def test_one_that_the_system_refuses(words: str) -> None:
+    """In the loader's words for a file system without programs, and for a file of another user."""
+    error = ImportError(f"/site/{NATIVE}: {words}", name="oxlite._native", path=f"/site/{NATIVE}")
+    message = str(explanation(error))
+    assert "refuses its native module" in message
+    assert "noexec" in message
+    assert "--force-reinstall" not in message
+
+
+def test_what_the_module_itself_says_is_left_as_it_is() -> None:
+    assert explanation(ImportError("Oxlite needs the GIL")) is None
 
 
 def test_another_import_error_is_left_alone(installation: Path) -> None:
