@@ -54,7 +54,7 @@ def obstacles() -> list[str]:
             f"Oxlite needs a processor of 64 bits; this Python is of 32 ({platform.machine()})"
         )
     found += _about_rust()
-    compiler = os.environ.get("CC", "cc").split()[0]
+    compiler = (os.environ.get("CC", "").split() or ["cc"])[0]
     if os.name == "posix" and shutil.which(compiler) is None:
         found.append(
             f"a C compiler is needed, to compile SQLite, and there is no '{compiler}': "
@@ -89,7 +89,8 @@ def _look() -> None:
     if found := obstacles():
         wheels = (
             "There are wheels, which need no compiler, for CPython 3.11 to 3.15 on Linux, x86_64 "
-            "and aarch64; pip before 21.2 does not find them: python -m pip install --upgrade pip"
+            "and aarch64. An old pip does not find them (before 20.3, with musl before 21.2): "
+            "python -m pip install --upgrade pip"
         )
         lines = "".join(f"\n  - {line}" for line in found)
         raise SystemExit(f"Oxlite cannot be built here, and nothing was compiled:{lines}\n{wheels}")

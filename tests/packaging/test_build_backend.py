@@ -75,8 +75,9 @@ def test_an_old_rust(tmp_path: Path) -> None:
     assert "rustup update" in output
 
 
-def test_no_c_compiler(tmp_path: Path) -> None:
-    output = build(tmp_path, rustc="1.99.0", cc=False)
+@pytest.mark.parametrize("variable", ["", "import os; os.environ['CC'] = ''"])
+def test_no_c_compiler(tmp_path: Path, variable: str) -> None:
+    output = build(tmp_path, variable, rustc="1.99.0", cc=False)
     assert "a C compiler is needed" in output
     assert "apt-get install gcc" in output
     assert "--upgrade pip" in output
