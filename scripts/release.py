@@ -84,7 +84,10 @@ def check(tag: str, now: str, text: str) -> None:
     day, body = said[now]
     if day is None:
         raise NotReadyError(f"CHANGELOG.md has no date beside {now}: '## {now} - YYYY-MM-DD'")
-    date.fromisoformat(day)
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        raise NotReadyError(f"CHANGELOG.md says of {now} '{day}', which is no date") from None
     if not body:
         raise NotReadyError(f"CHANGELOG.md says nothing of {now}")
     if said.get("Unreleased", (None, ""))[1] not in {"", "Nothing yet."}:

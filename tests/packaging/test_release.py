@@ -76,6 +76,8 @@ def test_a_tag_that_does_not_agree_is_refused(
 def test_a_section_without_a_date_or_without_a_word_is_refused(script: dict[str, Any]) -> None:
     undated = "## 0.1.0\n\nThe first.\n"
     assert "no date" in refused(script, "check", "v0.1.0", "0.1.0", undated)
+    no_day = "## 0.1.0 - 2026-12-32\n\nThe first.\n"
+    assert "which is no date" in refused(script, "check", "v0.1.0", "0.1.0", no_day)
     empty = "## 0.1.0 - 2026-12-01\n\n## 0.0.9 - 2026-11-01\n\nOld.\n"
     assert "says nothing" in refused(script, "check", "v0.1.0", "0.1.0", empty)
     assert "none of a version" in refused(script, "check", "v0.1.0", "0.1.0", "## Some words\n")
