@@ -151,7 +151,7 @@ target/tools/bin/cargo-deny: | prerequisites
 	@scripts/deny.sh target/tools
 
 .PHONY: audit
-audit: setup target/tools/bin/cargo-deny ## Ask the databases of vulnerabilities about all that is used (network)
+audit: build target/tools/bin/cargo-deny ## Ask the databases of vulnerabilities about all that is used (network)
 	@$(BIN)/python scripts/advisories.py target/tools/bin/cargo-deny
 
 lint: build target/tools/bin/cargo-deny ## Check formatting, lints, types, licences of what is linked, and workflows
