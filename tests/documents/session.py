@@ -431,9 +431,13 @@ def _as_subreaper() -> Iterator[None]:
 
 @contextmanager
 def _alone(ports: Sequence[int]) -> Iterator[None]:
-    """Pages that name the same port are played one after the other, also by other processes."""
+    """Pages that name the same port are played one after the other, also by other processes.
+
+    The processes are one user's: in /tmp nobody else may open a file that one has left there.
+    """
     with ExitStack() as held:
         for port in sorted(ports):
-            file = held.enter_context(Path(f"/tmp/oxlite-page-port-{port}.lock").open("w"))
+            name = f"/tmp/oxlite-page-port-{os.getuid()}-{port}.lock"
+            file = held.enter_context(Path(name).open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
