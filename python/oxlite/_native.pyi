@@ -1,5 +1,6 @@
 """The native module's declarations; tests hold them against the built module."""
 
+import sys
 from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -513,6 +514,10 @@ SQLITE_TRANSACTION: int
 SQLITE_UPDATE: int
 SQLITE_WARNING: int
 SQLITE_WARNING_AUTOINDEX: int
+
+if sys.version_info >= (3, 15):
+    SQLITE_KEYWORDS: tuple[str, ...]
+    __all__ += ["SQLITE_KEYWORDS"]
 
 adapters: dict[tuple[type, type], Callable[[Any], Any]]
 """The adapters that are registered, by type and protocol."""
