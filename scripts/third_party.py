@@ -53,6 +53,13 @@ built the wheel. It is the Rust project's, under MIT or Apache-2.0, and names th
 licences of its parts in the file share/doc/rust/COPYRIGHT-library.html of each toolchain
 (https://www.rust-lang.org/policies/licenses). We take it under MIT, whose text is below."""
 
+LINKER: Final = """\
+Wheels of a release are linked by zig (https://ziglang.org). It puts LLVM's libunwind into them,
+where a build by gcc uses the libgcc of the system. That is LLVM's, under Apache-2.0 with the LLVM
+exception, which asks for no notice in what was compiled (https://llvm.org/LICENSE.txt). What is
+used of zig's own run-time functions is under MIT, whose text is below: Copyright (c) Zig
+contributors."""
+
 
 @dataclass(frozen=True)
 class Crate:
@@ -167,6 +174,12 @@ Rust's standard library
 -----------------------
 
 {STANDARD_LIBRARY}
+
+
+What the linker adds
+--------------------
+
+{LINKER}
 
 
 Crates
