@@ -27,7 +27,8 @@ _FIGURE = """\
 {{ picture(one) }}
 {% endfor %}
 </div>
-<p class="hint">{{ hint }}</p>
+<p class="hint">{{ hint }} From the record
+<a href="../../evidence/{{ record }}/">{{ record }}</a>.</p>
 </figure>
 """
 
@@ -55,7 +56,13 @@ def figure(name: str) -> str:
     ]
     said = "; ".join(f"{lane.name}: {lane.figure}" for lane in whole.lanes)
     html = _environment().from_string(_FIGURE)
-    text = html.render(title=chart.title, said=said, parts=pictures, hint=_hint(chart, bars))
+    text = html.render(
+        title=chart.title,
+        said=said,
+        parts=pictures,
+        hint=_hint(chart, bars),
+        record=chart.record,
+    )
     return re.sub(r"\n\s*\n+", "\n", text)
 
 
@@ -121,7 +128,7 @@ def _hint(chart: Chart, bars: list[Bar]) -> str:
         hint = f"A {better} bar is better."
         if any(bar.summary.count > 1 for bar in bars):
             hint += " The thin line is where the true median lies."
-    return f"{hint[0].upper()}{hint[1:].removesuffix('.')}. From the record {chart.record}.md."
+    return f"{hint[0].upper()}{hint[1:].removesuffix('.')}."
 
 
 @cache
