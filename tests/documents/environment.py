@@ -80,8 +80,12 @@ def variables(page: Page, folder: Path, wheel: Path | None = None) -> dict[str, 
         assert wheel is not None
         for name in ("python", "python3"):
             (programs / name).symlink_to(bare_python())
+        # A later release on the index is not what is played here.
+        constraints = folder / "constraints.txt"
+        constraints.write_text(f"oxlite=={wheel.name.split('-')[1]}\n")
         environment |= {
             "PIP_FIND_LINKS": str(wheel.parent),
+            "PIP_CONSTRAINT": str(constraints),
             "PIP_REQUIRE_VIRTUALENV": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_PROGRESS_BAR": "off",
