@@ -61,6 +61,8 @@ def _documented(nodes: list[ast.stmt], where: object) -> list[tuple[Documented, 
             continue
         seen.add(node.name)
         thing = vars(where).get(node.name)
+        # Of a static method written in C an older Python says what static methods are.
+        thing = getattr(thing, "__func__", thing)
         document = getattr(thing, "__doc__", None)
         is_own = isinstance(document, str) and not node.name.startswith("__")
         if thing is not None and is_own and document.strip() and document != object.__doc__:

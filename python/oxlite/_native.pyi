@@ -1464,24 +1464,8 @@ class Announcement:
         """`ProgrammingError` if the main database of `connection` is not the one at the path."""
     @staticmethod
     def of_rows(path: str, prefix: str) -> Announcement:
-        """staticmethod(function) -> method
-
-        Convert a function to be a static method.
-
-        A static method does not receive an implicit first argument. To declare a static
-        method, use this idiom:
-
-             class C:
-                 @staticmethod
-                 def f(arg1, arg2, argN):
-                     ...
-
-        It can be called either on the class (e.g. C.f()) or on an instance (e.g. C().f()).
-        Both the class and the instance are ignored, and neither is passed implicitly as the
-        first argument to the method.
-
-        Static methods in Python are similar to those found in Java or C++. For a more
-        advanced concept, see the classmethod builtin.
+        """What is signalled when a statement is committed: the topics that its rows name in
+        their first column, after `prefix`.
         """
     def follow(self, connection: Connection, names: list[str] = ...) -> None:
         """Announces it when the transaction ends that is open on `connection`, which has
