@@ -53,6 +53,7 @@ _DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 _JAVACPP = {"x86_64": "linux-x86_64", "aarch64": "linux-arm64"}
 _LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_SUFFIX = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
 # Changed when what is made here changes, so that a cache from before is made anew.
 _EDITION = "1"
 
@@ -136,6 +137,9 @@ def _cached(python: Python) -> Path:
                 _unpack_debian(python)
             if not _says(str(python.executable), "import venv, zlib, hashlib, threading, select"):
                 raise MissingError(f"{python} was made, and does not run")
+            suffix = _told(str(python.executable), _SUFFIX)
+            if not suffix.endswith(f"-{'musl' if python.libc == 'musl' else 'gnu'}.so"):
+                raise MissingError(f"{python} was made, and calls its extensions *{suffix}")
             _note(python).write_text(_EDITION)
     return python.executable
 
@@ -190,11 +194,20 @@ def _build_for_musl(python: Python) -> None:
     install = work / "zlib"
     _run("./configure", "--static", f"--prefix={install}", cwd=zlib, CFLAGS="-O2 -fPIC", **tools)
     _run("make", "libz.a", "install", cwd=zlib, **tools)
+    # It names extensions after the system that builds (3.11), or by a macro of musl's own headers
+    # that zig's do not define (3.13).
+    tools["CPP"] = f"{tools['CC']} -E -D__DEFINED_va_list"
     _run(
         "./configure",
-        *(f"--prefix={python.home}", f"--host={target}", f"--build={platform.machine()}-linux-gnu"),
+        *(
+            f"--prefix={python.home}",
+            f"--host={target}",
+            f"--build={platform.machine()}-pc-linux-musl",
+        ),
         *(f"--with-build-python={builder}", "--without-ensurepip", "--disable-test-modules"),
         *("ac_cv_file__dev_ptmx=yes", "ac_cv_file__dev_ptc=no", "ac_cv_buggy_getaddrinfo=no"),
+        # Later than the oldest musl that it is to run on.
+        *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),
         # Quickly, since it is for trying things alone.
         *("OPT=-DNDEBUG -O1", "PKG_CONFIG=false"),
         *(f"ZLIB_CFLAGS=-I{install}/include", f"ZLIB_LIBS={install}/lib/libz.a"),
@@ -226,7 +239,12 @@ def _sources(suite: str, name: str, into: Path) -> Path:
     """The unpacked original sources of a Debian package."""
     into.mkdir(parents=True, exist_ok=True)
     with _apt(suite, platform.machine()) as (apt, _):
-        _run(*apt, "--download-only", "source", name, cwd=into)
+        try:
+            _run(*apt, "--download-only", "source", name, cwd=into)
+        except MissingError as error:
+            # Not every mirror that has the packages of a release has their sources.
+            why = f"Its sources could not be had from Debian's mirror here ({suite}): {error}"
+            raise MissingError(why) from error
     (archive,) = into.glob(f"{name}_*.orig.tar.*[!c]")
     with tarfile.open(archive) as opened:
         top = opened.getnames()[0].partition("/")[0]
@@ -327,7 +345,8 @@ def _zig(target: str, into: Path) -> dict[str, str]:
         tool = into / name
         tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {command} "$@"\n')
         tool.chmod(0o755)
-    return {"CC": str(into / "cc"), "AR": str(into / "ar"), "RANLIB": str(into / "ranlib")}
+    made = {name.upper(): str(into / name) for name in ("cc", "ar", "ranlib")}
+    return {**made, "READELF": shutil.which("readelf") or "readelf"}
 
 
 def _see_to_emulation(processor: str) -> None:

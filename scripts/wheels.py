@@ -169,7 +169,7 @@ def try_out(wheel: Wheel) -> None:
             executable = make(Python(wheel.version, wheel.target.processor, libc))
         except MissingError as error:
             if not wheel.trials:
-                wheel.untried = str(error).splitlines()[0]
+                wheel.untried = f"not tried: {str(error).partition(': ')[0]}"
             continue
         with tempfile.TemporaryDirectory() as directory:
             environment = Path(directory) / "environment"
