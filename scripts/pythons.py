@@ -223,6 +223,8 @@ def _build_for_musl(python: Python) -> None:
 def _debian_packages(suite: str, processor: str, names: list[str], into: Path) -> None:
     """Packages of a release and all that they need, unpacked into a directory."""
     with _apt(suite, processor) as (apt, archives):
+        for left in archives.glob("*.deb"):  # by one that was interrupted
+            left.unlink()
         _run(*apt, "--yes", "--download-only", "install", *names)
         into.mkdir(parents=True, exist_ok=True)
         for package in sorted(archives.glob("*.deb")):
@@ -355,6 +357,12 @@ def _see_to_emulation(processor: str) -> None:
     Raises:
         MissingError: If it does not, and cannot be told here.
     """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    with _alone(cache / "oxlite" / f"emulation-{processor}"):
+        _tell_kernel(processor)
+
+
+def _tell_kernel(processor: str) -> None:
     rules = Path("/proc/sys/fs/binfmt_misc")
     if any(rules.glob(f"*{processor}*")):
         return

@@ -216,6 +216,8 @@ def see_to(wheel: Wheel, into: Path, *, is_tried: bool) -> None:
             try_out(wheel)
     except FailedError as error:
         wheel.fault = str(error)
+    except Exception as error:  # the others are built all the same, and the table has all
+        wheel.fault = f"{type(error).__name__}: {error}"
     if wheel.file and (wheel.untried or wheel.fault):
         kept = into / ("faulty" if wheel.fault else "untried")
         kept.mkdir(exist_ok=True)
@@ -294,8 +296,9 @@ def main() -> int:
     said = parser.parse_args()
     targets = [target for target in TARGETS if target.name in (said.target or names)]
     _see_to_rust(targets)
-    shutil.rmtree(said.into, ignore_errors=True)
-    said.into.mkdir(parents=True)
+    said.into.mkdir(parents=True, exist_ok=True)
+    for earlier in said.into.rglob("oxlite-*.whl"):
+        earlier.unlink()
     wheels = [Wheel(version, target) for target in targets for version in said.python or VERSIONS]
     console = Console()
     columns = (
