@@ -1,8 +1,9 @@
 """Why the native module cannot be loaded, and what to do about it.
 
 Pip chooses the wheel that fits, so this is seen where one was forced or copied, where an
-installation was interrupted, or in a checkout that was not built. Nothing is imported before it
-is needed: this module is imported where the import of ``oxlite`` fails.
+installation was interrupted, where it lies in a zip or on a file system that executes nothing, or
+in a checkout that was not built. Nothing is imported before it is needed: this module is imported
+where the import of ``oxlite`` fails.
 """
 
 import platform
@@ -12,6 +13,14 @@ from pathlib import Path
 
 __all__ = ["explanation"]
 
+# Of the loader, where it finds the module and may not or cannot map it.
+_REFUSALS = (
+    "Permission denied",
+    "Operation not permitted",
+    "failed to map segment",
+    "Cannot allocate memory",
+    "Too many open files",
+)
 _AGAIN = f"{sys.executable or 'python'} -m pip install --force-reinstall --no-cache-dir oxlite"
 
 
@@ -42,17 +51,17 @@ def _matter(error: ImportError) -> str | None:
             f"its Python files and its native module are of different versions ({text}). "
             f"Install it again: {_AGAIN}"
         )
-    if "not permitted" in text or "Permission denied" in text:
+    if any(refusal in text for refusal in _REFUSALS):
         return (
             f"this system refuses its native module ({text}). Look whether the file may be read, "
-            "and whether its file system is mounted with noexec"
+            "whether its file system is mounted with noexec, and at the limits of memory and files"
         )
     if "GLIBC" in text or "shared library" in text or "shared object" in text or "symbol" in text:
         return (
             f"its native module was built for another system than this one ({text}). The wheel "
             f"that fits is found by pip 21.2 or newer: {_AGAIN}"
         )
-    if "ELF" in text or "file too short" in text:
+    if any(damage in text for damage in ("ELF", "file too short", "cannot read file data")):
         return f"its native module is damaged, or for another processor ({text}): {_AGAIN}"
     return None
 
@@ -62,7 +71,16 @@ def _missing() -> str:
     if platform.python_implementation() != "CPython":
         return f"it is for CPython, and this is {here}"
     wanted = f"_native{EXTENSION_SUFFIXES[0]}"
-    there = sorted(file.name for file in _directory().glob("_native.*.so"))
+    if not _directory().is_dir():
+        return (
+            f"it lies in an archive ({_directory()}), and Python loads no native module from one: "
+            "unpack it (shiv, pex and PyInstaller do so by themselves)"
+        )
+    there = sorted(
+        file.name
+        for file in _directory().glob("_native.*.so")
+        if file.name != wanted and file.is_file()
+    )
     if there:
         return (
             f"its native module is for another Python, processor or C library: this one ({here}) "

@@ -4,6 +4,7 @@ Each installation is a copy of the package with something wrong about it, import
 its own.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,37 @@ def test_one_for_another_python(installation: Path) -> None:
     assert NATIVE in message
 
 
+@pytest.mark.parametrize("kind", ["link to nowhere", "directory"])
+def test_one_of_the_right_name_that_is_no_file(installation: Path, kind: str) -> None:
+    """As a cache leaves it that was emptied while environments linked to it."""
+    native = installation / NATIVE
+    native.unlink()
+    if kind == "directory":
+        native.mkdir()
+    else:
+        native.symlink_to(installation / "gone")
+    message = said(installation)
+    assert f"its native module ({NATIVE}) is not there" in message
+    assert "for another Python" not in message
+
+
+def test_one_that_may_not_be_read(installation: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    (installation / NATIVE).chmod(0)
+    assert "this system refuses its native module" in said(installation)
+
+
+def test_one_in_a_zip(installation: Path) -> None:
+    archive = shutil.make_archive(
+        str(installation.parent / "packages"), "zip", installation.parent, "oxlite"
+    )
+    shutil.rmtree(installation)
+    message = said(Path(archive) / "oxlite")
+    assert f"it lies in an archive ({Path(archive) / 'oxlite'})" in message
+    assert "pip" not in message
+
+
 def test_one_that_needs_a_library_that_is_not_there(installation: Path) -> None:
     native = installation / NATIVE
     native.write_bytes(native.read_bytes().replace(b"libc.so.6\0", b"libq.so.6\0"))
@@ -88,7 +120,12 @@ def test_one_that_lacks_a_name(installation: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"\x7fELF, and no more", "file too short"), (b"no library\n" * 999, "invalid ELF header")],
+    [
+        (b"\x7fELF, and no more", "file too short"),
+        (b"no library\n" * 999, "invalid ELF header"),
+        ((PACKAGE / NATIVE).read_bytes()[:100], "cannot read file data"),
+    ],
+    ids=["short", "text", "torn"],
 )
 def test_one_that_is_damaged(installation: Path, content: bytes, words: str) -> None:
     (installation / NATIVE).write_bytes(content)
@@ -102,6 +139,8 @@ def test_one_that_is_damaged(installation: Path, content: bytes, words: str) -> 
     "words",
     [
         "failed to map segment from shared object: Operation not permitted",
+        "failed to map segment from shared object",
+        "cannot open shared object file: Too many open files",
         "cannot open shared object file: Permission denied",
     ],
 )
