@@ -33,6 +33,14 @@ STRAYS = [
     "python/oxlite/bench/builds/seed/notes.txt",
 ]
 
+# What libsqlite3-sys reads, set as where other programs are built with the system's SQLite.
+OF_ANOTHER_SQLITE = {
+    "LIBSQLITE3_FLAGS": "-DSQLITE_OMIT_JSON",
+    "LIBSQLITE3_SYS_USE_PKG_CONFIG": "1",
+    "SQLITE_MAX_COLUMN": "7",
+    "SQLITE_MAX_EXPR_DEPTH": "5",
+}
+
 TELL = """
 import json, oxlite
 from oxlite import sqlite3
@@ -96,7 +104,7 @@ def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel built from the unpacked tree, in which strays were laid."""
+    """The wheel of the unpacked tree, strays laid in it, built in an environment that says else."""
     for name in STRAYS:
         stray = unpacked / name
         stray.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +119,7 @@ def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=unpacked,
         CARGO_TARGET_DIR=str(target),
         PYO3_PYTHON=sys.executable,
+        **OF_ANOTHER_SQLITE,
     )
     (wheel,) = folder.iterdir()
     return wheel
