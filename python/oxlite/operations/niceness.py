@@ -5,7 +5,6 @@ is that of a thread, and nobody may take his own back without rights
 (https://man7.org/linux/man-pages/man7/sched.7.html).
 """
 
-import ctypes
 import os
 import signal
 import sys
@@ -86,6 +85,8 @@ def nicely(work: Callable[[], _T], nice: int) -> _T:
     except BaseException:
         if thread.ident is None:  # it has not begun
             raise
+        import ctypes  # here, since a Python may be built without it
+
         # https://docs.python.org/3/c-api/threads.html#c.PyThreadState_SetAsyncExc
         ident = thread.ident
         raised_there = ctypes.py_object(KeyboardInterrupt)

@@ -7,7 +7,6 @@ Invariants:
   container).
 """
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -104,6 +103,8 @@ def end_with_parent(number: int = signal.SIGTERM) -> Callable[[], None] | None:
     """What a child does first that is sent a signal when this process dies; Linux knows how."""
     if sys.platform != "linux":
         return None
+    import ctypes  # here, since a Python may be built without it
+
     libc = ctypes.CDLL(None)
     parent = os.getpid()
 

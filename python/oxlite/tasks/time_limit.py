@@ -7,7 +7,6 @@ can interrupt what another library waits for.
 Invariant: nothing is raised after ``call_within`` has returned.
 """
 
-import ctypes
 import heapq
 import itertools
 import signal
@@ -97,6 +96,8 @@ class _Guard:
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    import ctypes  # here, since a Python may be built without it
+
     # https://docs.python.org/3/c-api/threads.html#c.PyThreadState_SetAsyncExc
     raised = None if kind is None else ctypes.py_object(kind)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
