@@ -113,7 +113,11 @@ def test_no_rows_of_a_cursor_without_a_statement() -> None:
     both(lambda c: (c.cursor().fetchmany(), c.cursor().fetchmany(1000), c.cursor().fetchall()))
 
 
-@pytest.mark.parametrize("sql", [":a", ":a, ?, ?", "?, :b, ?", "?1, ?2", "?, ?", "@a", "$a"])
+# 3.12.0 to 3.12.3 took a number for a name, and warned of it.
+NUMBERED = ["?1, ?2"] * (not (3, 12) <= sys.version_info < (3, 12, 4))
+
+
+@pytest.mark.parametrize("sql", [":a", ":a, ?, ?", "?, :b, ?", "?, ?", "@a", "$a", *NUMBERED])
 @pytest.mark.parametrize("parameters", [(1,), [1], (1, 2), (1, 2, 3), {"a": 1}])
 def test_names_for_sequences(sql: str, parameters: object) -> None:
     both(lambda c: c.execute(f"SELECT {sql}", parameters).fetchall())
