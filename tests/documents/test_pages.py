@@ -3,6 +3,7 @@
 ``tests/README.md`` says by which rules.
 """
 
+import codeop
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,25 @@ def test_what_has_no_language_says_why_it_is_not_run(page: Page) -> None:
         and not (block.language == "text" and before is not None and before.language == "python")
     ]
     assert not unsaid
+
+
+def test_the_shell_of_an_old_python_takes_what_the_first_pages_show() -> None:
+    """Before Python 3.13 it reads line by line, and wants an empty line after what is indented."""
+    first = [
+        page
+        for page in PAGES
+        if named(page.path).startswith(("README", "docs/index", "docs/start/"))
+    ]
+    pasted = [b for page in first for b in page.blocks if b.language == "python" and not b.title]
+    assert len(pasted) > 5
+    for block in pasted:
+        compiler = codeop.CommandCompiler()
+        typed: list[str] = []
+        for line in [*block.text.splitlines(), ""]:
+            typed.append(line)
+            if compiler("\n".join(typed), block.place, "single") is not None:
+                typed.clear()
+        assert not typed, f"{block.place}: the shell waits for more"
 
 
 def test_what_is_not_run_says_why_and_is_listed() -> None:
