@@ -384,6 +384,6 @@ def _notes(seen: Outside, told: Told) -> Iterator[str]:
         yield told.note
     elif seen.holders and not told.tellers:
         yield (
-            "Nobody tells what he does: these processes use another SQLite, or a profile that tells"
-            " nothing (stock, untrusted), or have done nothing since this watch has begun."
+            "Nobody tells what he does: these processes have done nothing since this watch has"
+            " begun, or use another SQLite, or a profile that tells nothing (stock, untrusted)."
         )
