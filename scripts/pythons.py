@@ -54,6 +54,8 @@ _JAVACPP = {"x86_64": "linux-x86_64", "aarch64": "linux-arm64"}
 _LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _SUFFIX = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
+# apt-get waits without end where the disk is full; a build takes minutes.
+_PATIENCE_SECONDS = 1800
 # Changed when what is made here changes, so that a cache from before is made anew.
 _EDITION = "1"
 
@@ -288,6 +290,8 @@ def _apt(suite: str, processor: str) -> Iterator[tuple[list[str], Path]]:
             "APT::Install-Recommends": "false",
             "APT::Sandbox::User": "",
             "Debug::NoLocking": "true",
+            # A mirror that does not answer is an error, not an old list.
+            "APT::Update::Error-Mode": "any",
         }
         apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items())]
         _run(*apt, "update")
@@ -413,16 +417,22 @@ def _output(*command: object) -> str:
 
 def _run(*command: object, cwd: Path | None = None, **variables: str) -> None:
     """Runs a command, whose output is shown only if it fails."""
-    ended = subprocess.run(
-        [*map(str, command)],
-        cwd=cwd,
-        env=os.environ | variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    try:
+        ended = subprocess.run(
+            [*map(str, command)],
+            cwd=cwd,
+            env=os.environ | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        room = shutil.disk_usage(Path.home()).free >> 20
+        why = f"had not ended after {_PATIENCE_SECONDS} s ({room} MiB are free)"
+        raise MissingError(f"{' '.join(map(str, command))} {why}") from error
     if ended.returncode != 0:
         raise MissingError(
             f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stdout[-4000:]}"
@@ -450,7 +460,7 @@ def main() -> int:
         python = Python(version, said.processor, said.libc)
         try:
             where = find(python) if said.find else make(python)
-        except MissingError as error:
+        except (MissingError, OSError) as error:
             print(f"{python}: {error}", file=sys.stderr)
             where = None
         if where:

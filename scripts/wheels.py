@@ -111,7 +111,12 @@ class Wheel:
         ]
 
 
-_OF_OTHER_BUILDS = {"VIRTUAL_ENV", "PYO3_PYTHON", "PYTHONPATH", "RUSTFLAGS", "CARGO_TARGET_DIR"}
+# What says how an ordinary build is made would be taken for the answer here: `-march=native` in one
+# of them would give a wheel that ends elsewhere with an illegal instruction.
+_OF_OTHER_BUILDS = re.compile(
+    r"CARGO_(?!HOME$)|PYO3_|RUSTFLAGS$|RUSTC_(?!WRAPPER$)|LDFLAGS$|CPPFLAGS$|VIRTUAL_ENV$|PYTHON[A-Z]"
+    r"|(HOST_|TARGET_)?(CC|CXX|AR|CFLAGS|CXXFLAGS)(_|$)"
+)
 HEADINGS = ["Python", "system", "policy", "MiB", "built, s", "tried on", "installed, s", "result"]
 
 
@@ -255,8 +260,7 @@ def _run(*command: object, cwd: Path | None = None, **variables: str) -> str:
     Raises:
         FailedError: If it fails, with what it has said.
     """
-    # What says which Python an ordinary build is for would be taken for the answer here.
-    ours = {name: value for name, value in os.environ.items() if name not in _OF_OTHER_BUILDS}
+    ours = {name: value for name, value in os.environ.items() if not _OF_OTHER_BUILDS.match(name)}
     ended = subprocess.run(
         [*map(str, command)],
         cwd=cwd,

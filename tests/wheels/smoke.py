@@ -427,6 +427,8 @@ def _in_threads(functions: list[Callable[[], None]]) -> None:
 
 def main() -> None:
     """Runs the checks, or lists them."""
+    if not __debug__:
+        sys.exit("Assertions are switched off (-O, PYTHONOPTIMIZE): nothing would be checked")
     for function in CHECKS:
         name = function.__name__.replace("_", " ")
         if "--list" not in sys.argv:
