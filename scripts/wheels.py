@@ -114,7 +114,7 @@ class Wheel:
 # What says how an ordinary build is made would be taken for the answer here: `-march=native` in one
 # of them would give a wheel that ends elsewhere with an illegal instruction.
 _OF_OTHER_BUILDS = re.compile(
-    r"CARGO_(?!HOME$)|PYO3_|RUSTFLAGS$|RUSTC_(?!WRAPPER$)|LDFLAGS$|CPPFLAGS$|VIRTUAL_ENV$|PYTHON[A-Z]"
+    r"CARGO_(BUILD|ENCODED|PROFILE|TARGET)_|PYO3_|RUSTFLAGS$|RUSTC_(?!WRAPPER$)|LDFLAGS$|CPPFLAGS$|VIRTUAL_ENV$|PYTHON[A-Z]"
     r"|(HOST_|TARGET_)?(CC|CXX|AR|CFLAGS|CXXFLAGS)(_|$)"
 )
 HEADINGS = ["Python", "system", "policy", "MiB", "built, s", "tried on", "installed, s", "result"]
