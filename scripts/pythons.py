@@ -75,8 +75,7 @@ class Python:
     @property
     def home(self) -> Path:
         """Where it is kept, once it is made."""
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cache / "oxlite" / "pythons" / f"{self.version}-{self.processor}-{self.libc}"
+        return _cache() / "pythons" / f"{self.version}-{self.processor}-{self.libc}"
 
     @property
     def executable(self) -> Path:
@@ -100,6 +99,11 @@ class Python:
     def __str__(self) -> str:
         """As it is named in messages."""
         return f"Python {self.version} for {self.processor} and {self.libc}"
+
+
+def _cache() -> Path:
+    """Where all that is fetched and made here is kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oxlite"
 
 
 def find(python: Python) -> Path | None:
@@ -265,8 +269,7 @@ def _apt(suite: str, processor: str) -> Iterator[tuple[list[str], Path]]:
             "(apt-get install debian-archive-keyring). Or install that Python yourself: what is on "
             "PATH is used"
         )
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    state = cache / "oxlite" / "apt" / f"{suite}-{processor}"
+    state = _cache() / "apt" / f"{suite}-{processor}"
     archives = state / "archives"
     with _alone(state):
         for directory in (state / "lists" / "partial", archives / "partial"):
@@ -364,8 +367,7 @@ def _see_to_emulation(processor: str) -> None:
     Raises:
         MissingError: If it does not, and cannot be told here.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    with _alone(cache / "oxlite" / f"emulation-{processor}"):
+    with _alone(_cache() / f"emulation-{processor}"):
         _tell_kernel(processor)
 
 

@@ -5,12 +5,12 @@ Needs a headless Chromium: the system's or playwright's (`make browser` fetches 
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.browser import chromium
 
 from oxlite.bench.layout import number
 from oxlite.bench.report.html.page import render
@@ -38,18 +38,8 @@ def html(recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    system = next((path for name in names if (path := shutil.which(name))), None)
-    with playwright.sync_playwright() as started:
-        try:
-            # In a container there is nothing a sandbox could be made of; the page is ours.
-            chromium = started.chromium.launch(executable_path=system, args=["--no-sandbox"])
-        except playwright.Error as error:
-            if "Executable doesn't exist" not in str(error):
-                raise
-            pytest.skip("no Chromium here: run `make browser`, or install one")
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 class Opened:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.browser import chromium
 
 # To build the site may take minutes on a machine that has other things to do.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -61,18 +62,8 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    system = next((path for name in names if (path := shutil.which(name))), None)
-    with playwright.sync_playwright() as started:
-        try:
-            # In a container there is nothing a sandbox could be made of; the site is ours.
-            chromium = started.chromium.launch(executable_path=system, args=["--no-sandbox"])
-        except playwright.Error as error:
-            if "Executable doesn't exist" not in str(error):
-                raise
-            pytest.skip("no Chromium here: run `make browser`, or install one")
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
